@@ -1,0 +1,50 @@
+# The front door: one word each. Everything it does is a plain command that can be typed without make.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+OUT     ?= out/demo
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+
+# Formatted by clang-format: all C++ in the tree.
+sources = $(shell find include src tests bench examples -name '*.h' -o -name '*.cc')
+
+.DEFAULT_GOAL := build
+.PHONY: deps build test demo bench lint format install clean help
+
+help:     ## this list
+	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | expand -t 10
+
+deps: build/.deps  ## install missing Debian packages
+build/.deps: cmake/deps.sh
+	@cmake/deps.sh
+	@mkdir -p build && touch $@
+
+build: deps  ## the library and the program build/cautious
+	@cmake --preset default --log-level=WARNING
+	@cmake --build --preset default -j $(JOBS)
+
+test: build  ## every test: fast ones, guards, sanitizers, installed package
+	@ctest --preset default -j $(JOBS) --no-label-summary --output-log build/test.log
+	@grep 'tests passed' build/test.log
+
+demo: build  ## the paper's two toy objectives, drawn to $(OUT)
+	@build/cautious lab toy --out $(OUT)
+	@find $(OUT) -name '*.svg' | sort | sed 's/^/drawn: /'
+
+bench: deps  ## time of one step, against the limit measured in the same run
+	@cmake --preset bench --log-level=WARNING
+	@cmake --build --preset bench -j $(JOBS)
+	@build/bench/cautious bench step
+
+lint: deps  ## clang-format and clang-tidy, warnings are errors
+	@clang-format --dry-run -Werror $(sources)
+	@cmake --preset tidy --log-level=WARNING
+	@cmake --build --preset tidy -j $(JOBS)
+
+format: deps  ## rewrite the sources as clang-format wants them
+	@clang-format -i $(sources)
+
+install: build  ## to $(DESTDIR)$(PREFIX)
+	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
+
+clean:  ## forget everything built and drawn
+	@rm -rf build out

@@ -1,0 +1,96 @@
+#include "bench/limit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#if defined(__x86_64__)
+#define CAUTIOUS_CLONES __attribute__((target_clones("default", "arch=haswell")))
+#else
+#define CAUTIOUS_CLONES
+#endif
+
+namespace cautious::bench {
+namespace {
+
+constexpr std::size_t kChunk = 64 * 1024;
+
+CAUTIOUS_CLONES void traffic3(float* __restrict x, const float* __restrict g, float* __restrict m, float* __restrict v,
+                              std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    m[i] = 0.5f * m[i] + g[i];
+    v[i] = 0.5f * v[i] + g[i];
+    x[i] = 0.5f * x[i] + g[i];
+  }
+}
+
+CAUTIOUS_CLONES void traffic2(float* __restrict x, const float* __restrict g, float* __restrict m, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    m[i] = 0.5f * m[i] + g[i];
+    x[i] = 0.5f * x[i] + g[i];
+  }
+}
+
+CAUTIOUS_CLONES void traffic16(std::uint16_t* __restrict x, const std::uint16_t* __restrict g, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<std::uint16_t>(x[i] + g[i]);
+}
+
+CAUTIOUS_CLONES void halve(float* __restrict m, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) m[i] = 0.5f * m[i] + 1.0f;
+}
+
+CAUTIOUS_CLONES void floor_tile(const float* __restrict g, const float* __restrict v, float* __restrict u, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) u[i] = g[i] / std::sqrt(v[i]);
+}
+
+// 16-bit and 32-bit streams side by side in tiles, so that all of them are walked at once.
+void mixed(const Traffic& t, std::size_t first, std::size_t count) {
+  constexpr std::size_t kTile = 1024;
+  for (std::size_t done = 0; done < count; done += kTile) {
+    const std::size_t at = first + done, n = std::min(kTile, count - done);
+    traffic16(t.x16 + at, t.g16 + at, n);
+    halve(t.m + at, n);
+    if (t.v != nullptr) halve(t.v + at, n);
+  }
+}
+
+void part(const Traffic& t, std::size_t first, std::size_t count) {
+  if (t.x16 != nullptr) {
+    mixed(t, first, count);
+  } else if (t.v != nullptr) {
+    traffic3(t.x + first, t.g + first, t.m + first, t.v + first, count);
+  } else {
+    traffic2(t.x + first, t.g + first, t.m + first, count);
+  }
+}
+
+}  // namespace
+
+void run_traffic(const Traffic& traffic, int threads) {
+  const auto chunks = static_cast<std::ptrdiff_t>((traffic.n + kChunk - 1) / kChunk);
+  if (threads == 1 || chunks == 1) {
+    part(traffic, 0, traffic.n);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (std::ptrdiff_t c = 0; c < chunks; ++c) {
+    const std::size_t first = static_cast<std::size_t>(c) * kChunk;
+    part(traffic, first, std::min(kChunk, traffic.n - first));
+  }
+}
+
+void run_floor(std::size_t n, int threads) {
+  constexpr std::size_t kTile = 1024;
+  const auto tiles = static_cast<std::ptrdiff_t>((n + kTile - 1) / kTile);
+#pragma omp parallel num_threads(threads)
+  {
+    float g[kTile], v[kTile], u[kTile];
+    for (std::size_t i = 0; i < kTile; ++i) g[i] = v[i] = 1.0f + static_cast<float>(i);
+#pragma omp for schedule(static)
+    for (std::ptrdiff_t tile = 0; tile < tiles; ++tile) {
+      floor_tile(g, v, u, kTile);
+      g[static_cast<std::size_t>(tile) % kTile] = u[0];  // keeps the work
+    }
+  }
+}
+
+}  // namespace cautious::bench

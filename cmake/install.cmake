@@ -1,0 +1,21 @@
+# What `make install` puts where, and the package a stranger finds with find_package(cautious).
+# The kernels' object libraries are part of the archive; headers and the archive have no dependency but OpenMP. The program
+# installs itself (src/cli).
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cautious)
+
+install(TARGETS cautious EXPORT cautious-targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cautious DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT cautious-targets NAMESPACE cautious:: DESTINATION ${package_dir})
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/cautious-config.cmake.in ${PROJECT_BINARY_DIR}/cautious-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cautious-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/cautious-config.cmake ${PROJECT_BINARY_DIR}/cautious-config-version.cmake
+  DESTINATION ${package_dir})
+
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,9 @@
+// Umbrella: all a user of raw buffers needs.
+#pragma once
+
+#include <cautious/convex.h>
+#include <cautious/error.h>
+#include <cautious/optimizer.h>
+#include <cautious/recipe.h>
+#include <cautious/routing.h>
+#include <cautious/schedule.h>

@@ -1,0 +1,40 @@
+// Fields of a rule or decay: name, member, valid range, help. The only list there is; command line, saved state and docs are
+// derived from it.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace cautious {
+
+struct Range {
+  double low, high;
+  bool low_open, high_open;
+  constexpr bool contains(double value) const {  // false for NaN
+    return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
+  }
+};
+
+inline constexpr double kLargest = 1e300;
+inline constexpr Range kMomentum{0, 1, false, true};            // [0, 1)
+inline constexpr Range kFraction{0, 1, false, false};           // [0, 1]
+inline constexpr Range kNonnegative{0, kLargest, false, true};  // [0, inf)
+inline constexpr Range kPositive{0, kLargest, true, true};      // (0, inf)
+
+template <class Owner, class Value>
+struct Field {
+  std::string_view name;
+  Value Owner::*member;  // double or std::int64_t
+  Range range;
+  std::string_view help;
+};
+
+// A field whose value is one of an enumeration's names (an array `names_of(Enum)` found by argument lookup).
+template <class Owner, class Enum>
+struct Choice {
+  std::string_view name;
+  Enum Owner::*member;
+  std::string_view help;
+};
+
+}  // namespace cautious

@@ -1,0 +1,33 @@
+// Lion, appendix B.3:  u = sign(b1 m + (1-b1) g),  then m = b2 m + (1-b2) g.
+#pragma once
+
+#include <string_view>
+#include <tuple>
+
+#include <cautious/field.h>
+#include <cautious/scalar.h>
+
+namespace cautious {
+
+struct Lion {
+  static constexpr std::string_view name = "lion";
+  double beta1 = 0.9, beta2 = 0.99;
+  static constexpr auto fields() {
+    return std::tuple{Field{"beta1", &Lion::beta1, kMomentum, "interpolation of the direction"},
+                      Field{"beta2", &Lion::beta2, kMomentum, "coefficient of the momentum"}};
+  }
+};
+
+namespace CAUTIOUS_ISA {
+
+template <class T>
+auto direction(const Lion& l, std::int64_t) {
+  return [b1 = T(l.beta1), r1 = T(1 - l.beta1), b2 = T(l.beta2), r2 = T(1 - l.beta2)](T g, T& m) {
+    const T u = sign(mix(m, g, b1, r1));
+    m = mix(m, g, b2, r2);
+    return u;
+  };
+}
+
+}  // namespace CAUTIOUS_ISA
+}  // namespace cautious

@@ -1,0 +1,260 @@
+// `cautious replay`: the command line of a replay, what it writes and what it says. All checks come before the first step, and
+// OUT appears complete or not at all; it is a function of the inputs, so an old one is replaced.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/interrupt.h"
+#include "cli/recipe_options.h"
+#include "cli/replay.h"
+#include "cli/verbs.h"
+#include "recipe/names.h"
+
+namespace cautious::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  cautious replay trace.safetensors --optimizer adamw --decay cautious --lr 1e-3 --weight_decay 0.1 --out "
+    "out.safetensors\n"
+    "  cautious replay trace.safetensors --optimizer lion --beta2 0.98 --decay cautious --lr 1e-4 --trajectory --out "
+    "out.safetensors\n"
+    "  cautious replay trace.safetensors --optimizer adamw --decay random --density_trace cautious.safetensors --lr 1e-3 --out "
+    "random.safetensors";
+
+constexpr Range kThreads{0, 4096, false, false};
+constexpr Range kSeed{0, 0x1p63, false, true};
+constexpr std::array<std::string_view, 2> kMoments{"f32", "bf16"};
+constexpr std::array<std::string_view, 3> kRoundings{"nearest", "stochastic", "split"};
+constexpr std::array<std::string_view, 3> kNonfinites{"propagate", "skip", "error"};
+
+struct Arguments {
+  std::string trace, out;
+  RecipeOptions recipe;
+  std::map<std::string, std::string, std::less<>> words;  // the other options that were given
+  bool trajectory = false, quiet = false, json = false;
+
+  const std::string* find(std::string_view option) const {
+    const auto at = words.find(option);
+    return at == words.end() ? nullptr : &at->second;
+  }
+};
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
+
+void say(const Arguments& args, const std::string& line) {
+  if (!args.quiet) fmt::print(stderr, "{}\n", line);
+}
+
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
+void check_out(const Arguments& args) {
+  const std::filesystem::path out(args.out);
+  if (args.out.empty()) refuse("--out is empty; give a file name");
+  if (same_file(out, args.trace)) refuse(fmt::format("--out is the trace itself, {}; give another file", in_quotes(args.out)));
+  if (const auto* path = args.find("density_trace"); path && same_file(out, *path)) {
+    refuse(fmt::format("--out is the density trace itself, {}; give another file", in_quotes(args.out)));
+  }
+  const std::filesystem::path folder = out.has_parent_path() ? out.parent_path() : ".";
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    throw Error(Fault::failure, fmt::format("cannot write {}: there is no directory {}", args.out, in_quotes(folder.string())));
+  }
+  if (std::filesystem::is_directory(out, ignored))
+    throw Error(Fault::failure, fmt::format("cannot write {}: it is a directory", args.out));
+}
+
+Options options_of(const Arguments& args) {
+  Options options;
+  if (const auto* text = args.find("moments")) {
+    options.moments = index_of_name("moments type", *text, kMoments) == 0 ? Element::f32 : Element::bf16;
+  }
+  if (const auto* text = args.find("rounding"))
+    options.rounding = static_cast<Rounding>(index_of_name("rounding", *text, kRoundings));
+  if (const auto* text = args.find("nonfinite")) {
+    options.nonfinite = static_cast<Nonfinite>(index_of_name("nonfinite policy", *text, kNonfinites));
+  }
+  if (const auto* text = args.find("grad_clip")) options.grad_clip = to_number("grad_clip", *text, kNonnegative);
+  if (const auto* text = args.find("update_rms_clip"))
+    options.update_rms_clip = to_number("update_rms_clip", *text, kNonnegative);
+  if (const auto* text = args.find("seed")) options.seed = static_cast<std::uint64_t>(to_integer("seed", *text, kSeed));
+  if (const auto* text = args.find("threads")) options.threads = static_cast<int>(to_integer("threads", *text, kThreads));
+  return options;
+}
+
+// What the words alone can tell, before any file is read.
+ReplayPlan plan_of(const Arguments& args) {
+  ReplayPlan plan;
+  plan.recipe = args.recipe.recipe();
+  plan.options = options_of(args);
+  plan.keep = args.trajectory ? Keep::trajectory : Keep::last;
+  if (const auto* text = args.find("wd_schedule")) plan.wd_schedule.curve = named<Curve>("weight-decay schedule", *text);
+  if (const auto* text = args.find("wd_final")) {
+    plan.wd_schedule.final = to_number("wd_final", *text, kNonnegative);
+    if (plan.wd_schedule.curve == Curve::constant) {
+      refuse("wd_final has no effect without --wd_schedule linear, cosine or one-minus-sqrt");
+    }
+  }
+  if (const auto* text = args.find("lr")) plan.lr = {to_number("lr", *text, kNonnegative)};
+  if (const auto* text = args.find("lr_max")) plan.lr_max = to_number("lr_max", *text, kPositive);
+  if (args.find("density_trace")) {
+    if (!std::holds_alternative<Random>(plan.recipe.decay)) {
+      refuse(fmt::format("density_trace belongs to decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
+    }
+    if (args.recipe.given("density")) refuse("density and density_trace are both given; choose one");
+  }
+  return plan;
+}
+
+// What the trace adds: the number of steps, the learning rates, the densities.
+void complete(ReplayPlan& plan, const Arguments& args, const Trace& trace) {
+  if (args.find("moments") && trace.element == Element::f64) {
+    refuse(fmt::format("moments is '{}', but x is F64, whose moments are always F64", *args.find("moments")));
+  }
+  if (plan.options.rounding != Rounding::nearest && trace.element != Element::bf16) {
+    refuse(fmt::format("rounding is '{}', but x is {}; only BF16 is rounded", *args.find("rounding"), type_of(trace.element)));
+  }
+  if (!trace.lr && plan.lr.empty()) refuse("no learning rate: give --lr, or a trace with the tensor 'lr'");
+  plan.lr = trace.lr ? *trace.lr : std::vector<double>(static_cast<std::size_t>(trace.steps), plan.lr.front());
+  const double peak = plan.lr.empty() ? 0 : *std::max_element(plan.lr.begin(), plan.lr.end());
+  if (!args.find("lr_max")) plan.lr_max = peak;
+  if (plan.lr_max < peak) refuse(fmt::format("lr_max is {}, below the largest learning rate {}", plan.lr_max, peak));
+  plan.wd_schedule.steps = std::max<std::int64_t>(trace.steps, 1);
+  if (const auto* path = args.find("density_trace")) plan.density = read_densities(*path, trace);
+}
+
+template <class T>
+std::span<const std::byte> bytes(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+void write(const Arguments& args, const ReplayPlan& plan, const Trace& trace, const ReplayResult& result) {
+  std::vector<io::TensorToWrite> tensors{{"x", type_of(trace.element), trace.shape, bytes(result.x)}};
+  for (const KeptState& state : result.state) tensors.push_back({state.name, state.type, trace.shape, bytes(state.data)});
+  tensors.push_back({"ratio", "F64", {trace.steps}, bytes(result.ratio)});
+  tensors.push_back({"ratio_strict", "F64", {trace.steps}, bytes(result.ratio_strict)});
+  if (plan.keep == Keep::trajectory) {
+    std::vector<std::int64_t> shape = trace.shape;
+    shape.insert(shape.begin(), trace.steps);
+    tensors.push_back({"trajectory", type_of(trace.element), shape, bytes(result.trajectory)});
+  }
+  io::write_safetensors(args.out, tensors,
+                        {{"cautious", CAUTIOUS_VERSION},
+                         {"recipe", to_string(plan.recipe)},
+                         {"lr_max", to_text(plan.lr_max)},
+                         {"rounding", std::string(kRoundings.at(static_cast<std::size_t>(plan.options.rounding)))},
+                         {"nonfinite", std::string(kNonfinites.at(static_cast<std::size_t>(plan.options.nonfinite)))},
+                         {"grad_clip", to_text(plan.options.grad_clip)},
+                         {"update_rms_clip", to_text(plan.options.update_rms_clip)},
+                         {"seed", std::to_string(plan.options.seed)},
+                         {"wd_schedule", std::string(names_of(Curve{}).at(static_cast<std::size_t>(plan.wd_schedule.curve)))},
+                         {"wd_final", to_text(plan.wd_schedule.final)}});
+}
+
+// NaN without any value.
+double mean(const std::vector<double>& values) {
+  double sum = 0, count = 0;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return sum / count;
+}
+
+void summarize(const Arguments& args, const ReplayPlan& plan, const Trace& trace, const ReplayResult& result) {
+  say(args, fmt::format("{} steps of x, {} {}, with {}", trace.steps, type_of(trace.element), text_of(trace.shape),
+                        to_string(plan.recipe)));
+  say(args, fmt::format("decayed {:.4f}, strictly active {:.4f} of the coordinates (mean over steps); wrote {}",
+                        mean(result.ratio), mean(result.ratio_strict), args.out));
+  if (trace.lr && args.find("lr")) say(args, "note: the trace has learning rates; --lr was not used");
+  if (plan.recipe.weight_decay == 0 && args.recipe.given("decay") && !std::holds_alternative<None>(plan.recipe.decay)) {
+    say(args, "note: weight_decay is 0, so nothing decayed; give --weight_decay");
+  }
+  if (result.nonfinite > 0) {
+    say(args, fmt::format("warning: {} non-finite gradient entries, the first in step {}; {} steps skipped", result.nonfinite,
+                          result.first_nonfinite, result.skipped));
+  }
+  if (!args.json) return;
+  const nlohmann::ordered_json object{{"out", args.out},
+                                      {"optimizer", args.recipe.optimizer()},
+                                      {"recipe", to_string(plan.recipe)},
+                                      {"dtype", type_of(trace.element)},
+                                      {"shape", trace.shape},
+                                      {"steps", trace.steps},
+                                      {"lr_max", plan.lr_max},
+                                      {"ratio", mean(result.ratio)},
+                                      {"ratio_strict", mean(result.ratio_strict)},
+                                      {"nonfinite", result.nonfinite},
+                                      {"skipped", result.skipped}};
+  const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (std::fputs(line.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw Error(Fault::failure, "cannot write to standard output");
+}
+
+int run(const Arguments& args) {
+  ReplayPlan plan = plan_of(args);
+  check_out(args);
+  const Interruptible interruptible;
+  const Trace trace = read_trace(args.trace);
+  complete(plan, args, trace);
+  const ReplayResult result = replay(trace, plan, [&] { interruptible.check(); });
+  interruptible.check();
+  write(args, plan, trace, result);
+  summarize(args, plan, trace, result);
+  return 0;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("replay", "Run an optimizer over recorded gradients and write where it ends.");
+  verb.footer(kExamples);
+  verb.add_option("TRACE", args->trace,
+                  "safetensors: x (any shape; F64, F32 or BF16), g [T, *x.shape] of x's type (or F32 beside BF16),\n"
+                  "optionally lr F64 [T] (replaces --lr), x0 (anchor, like x)")
+      ->required()
+      ->type_name("");
+  verb.add_option("--out", args->out, "safetensors to write: x, the moments, ratio, ratio_strict [T]")
+      ->required()
+      ->type_name("FILE")
+      ->group("Files");
+  verb.add_flag("--trajectory", args->trajectory, "Also write trajectory [T, *x.shape], x after each step")->group("Files");
+  args->recipe.add_to(verb);
+  const auto option = [&](const std::string& name, const char* type, const char* group, const std::string& help) {
+    const auto note = [words = &args->words, name](const std::string& text) { (*words)[name] = text; };
+    verb.add_option_function<std::string>("--" + name, note, help)->type_name(type)->group(group);
+  };
+  option("density_trace", "FILE", "Files", "Densities of decay random: the tensor ratio of an earlier replay");
+  option("lr", "NUMBER", "Schedule", "Learning rate of every step; valid: [0, inf)");
+  option("lr_max", "NUMBER", "Schedule", "Peak of the schedule, for the couplings (default: the largest learning rate)");
+  option("wd_schedule", "NAME", "Schedule",
+         "Weight decay from 1 to --wd_final: " + join(names_of(Curve{})) + " (default: constant)");
+  option("wd_final", "NUMBER", "Schedule", "Final factor on the weight decay (default: 0)");
+  option("moments", "NAME", "Arithmetic", "Type of the moments: " + join(kMoments) + " (default: f32; F64 for F64)");
+  option("rounding", "NAME", "Arithmetic", "Of BF16 parameters: " + join(kRoundings) + " (default: nearest)");
+  option("nonfinite", "NAME", "Arithmetic", "Non-finite gradients: " + join(kNonfinites) + " (default: propagate)");
+  option("grad_clip", "NUMBER", "Arithmetic", "Largest norm of the gradient (default: 0, off)");
+  option("update_rms_clip", "NUMBER", "Arithmetic", "Largest RMS of the direction (default: 0, off)");
+  option("seed", "NUMBER", "Arithmetic", "Of decay random and stochastic rounding (default: 0)");
+  option("threads", "NUMBER", "Arithmetic", "Threads; the bits do not depend on it (default: 0, automatic)");
+  verb.add_flag("--quiet", args->quiet, "Only errors on stderr")->group("Messages");
+  verb.add_flag("--json", args->json, "One JSON object on stdout")->group("Messages");
+  verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+}
+
+}  // namespace cautious::cli

@@ -1,0 +1,168 @@
+// The kernels of one instruction set: compiled once for each, with CAUTIOUS_ISA naming the namespace. Nothing here may
+// instantiate a function outside that namespace, or the linker could hand AVX code to a CPU without it.
+#include "kernels/kernels.h"
+
+#include "kernels/algorithm1.h"
+#include "kernels/bf16.h"
+
+namespace cautious::CAUTIOUS_ISA {
+namespace {
+
+using kernels::Counted;
+using kernels::kTile;
+using kernels::Prepared;
+
+// The trip count of a full tile, known at compile time.
+struct FullTile {
+  constexpr operator std::size_t() const { return kTile; }
+};
+
+// Runs body with FullTile for a full tile and with n otherwise: one source for both loops.
+template <class Body>
+inline void by_count(std::size_t n, Body body) {
+  if (n == kTile) {
+    body(FullTile{});
+  } else {
+    body(n);
+  }
+}
+
+template <class R, class T>
+using DirectionOf = decltype(direction<T>(R{}, 1));
+
+// Number of moments: the direction's parameters after g.
+template <class R, class T>
+constexpr int moments_of() {
+  T value{};
+  if constexpr (requires(DirectionOf<R, T> u) { u(value, value, value); }) {
+    return 2;
+  } else if constexpr (requires(DirectionOf<R, T> u) { u(value, value); }) {
+    return 1;
+  } else {
+    return 0;
+  }
+}
+
+template <class R, class T>
+void prepare(const void* rule, std::int64_t t, Prepared& out) {
+  const auto ready = direction<T>(*static_cast<const R*>(rule), t);
+  static_assert(sizeof(ready) <= sizeof(out.bytes) && __is_trivially_copyable(decltype(ready)));
+  __builtin_memcpy(out.bytes, &ready, sizeof(ready));
+}
+
+template <class R, class T>
+void fill(const Prepared& rule, const T* __restrict g, T* __restrict m, T* __restrict v, T* __restrict u, std::size_t count) {
+  const DirectionOf<R, T> direction_of = *reinterpret_cast<const DirectionOf<R, T>*>(rule.bytes);
+  by_count(count, [&](auto n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      if constexpr (moments_of<R, T>() == 2) {
+        u[i] = direction_of(g[i], m[i], v[i]);
+      } else if constexpr (moments_of<R, T>() == 1) {
+        u[i] = direction_of(g[i], m[i]);
+      } else {
+        u[i] = direction_of(g[i]);
+      }
+    }
+  });
+}
+
+template <class D, bool sums, class T>
+void apply(const kernels::Terms<T>& terms, const kernels::Streams<T>& at, std::size_t count, Counted& counted) {
+  by_count(count, [&](auto n) { algorithm1<D, sums>(terms, at.u, at.g, at.x, at.x0, at.first, n, counted); });
+}
+
+template <bool sums, class T>
+void apply_projection(const kernels::Terms<T>& terms, const kernels::Streams<T>& at, std::size_t count, Counted& counted) {
+  by_count(count, [&](auto n) { project<sums>(terms, at.u, at.g, at.x, at.x0, n, counted); });
+}
+
+template <class T>
+void scale(T factor, const T* __restrict in, T* __restrict out, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = factor * in[i];
+}
+
+template <class T>
+double survey(const T* g, std::size_t n, std::int64_t& nonfinite) {
+  const double sum = sum_squares(g, n);
+  if (!(sum <= __DBL_MAX__)) nonfinite += count_nonfinite(g, n);
+  return sum;
+}
+
+template <class T, class... R>
+constexpr void set_fills(kernels::Table<T>& table, const std::variant<R...>*) {
+  std::size_t i = 0;
+  ((table.fill[i++] = {moments_of<R, T>(), &prepare<R, T>, &fill<R, T>}), ...);
+}
+
+template <class T, class D>
+constexpr void set_apply(kernels::Apply<T> (&pair)[2]) {
+  if constexpr (requires(Lane<T> lane) { decays(D{}, lane); }) {
+    pair[0] = &apply<D, false, T>;
+    pair[1] = &apply<D, true, T>;
+  }
+}
+
+template <class T, class... D>
+constexpr void set_applies(kernels::Table<T>& table, const std::variant<D...>*) {
+  std::size_t i = 0;
+  (set_apply<T, D>(table.apply[i++]), ...);
+}
+
+template <class T>
+constexpr kernels::Table<T> make_table() {
+  kernels::Table<T> table{};
+  set_fills(table, static_cast<const Rule*>(nullptr));
+  set_applies(table, static_cast<const Decay*>(nullptr));
+  table.project[0] = &apply_projection<false, T>;
+  table.project[1] = &apply_projection<true, T>;
+  table.scale = &scale<T>;
+  table.survey = &survey<T>;
+  return table;
+}
+
+void load(const std::uint16_t* __restrict in, float* __restrict out, std::size_t count) {
+  by_count(count, [&](auto n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = widen(in[i]);
+  });
+}
+
+void store_nearest(const float* __restrict in, std::uint16_t* __restrict out, std::size_t count) {
+  by_count(count, [&](auto n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = nearest(in[i]);
+  });
+}
+
+void store_stochastic(const float* in, std::uint16_t* out, std::size_t count, kernels::Stream stream, std::uint64_t first) {
+  by_count(count, [&](auto n) { store_stochastic_tile(in, out, n, stream, first); });
+}
+
+void load_split(const std::uint16_t* __restrict high, const std::int16_t* __restrict low, float* __restrict out,
+                std::size_t count) {
+  by_count(count, [&](auto n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = join(high[i], low[i]);
+  });
+}
+
+void store_split(const float* __restrict in, std::uint16_t* __restrict high, std::int16_t* __restrict low, std::size_t count) {
+  by_count(count, [&](auto n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t bits = splittable(in[i]);
+      high[i] = split_high(bits);
+      low[i] = split_low(bits);
+    }
+  });
+}
+
+#define CAUTIOUS_TEXT_OF(name) #name
+#define CAUTIOUS_TEXT(name) CAUTIOUS_TEXT_OF(name)
+
+constexpr kernels::Kernels kKernels{CAUTIOUS_TEXT(CAUTIOUS_ISA),
+                                    make_table<float>(),
+                                    make_table<double>(),
+                                    {&load, &store_nearest, &store_stochastic, &load_split, &store_split}};
+
+}  // namespace
+
+const kernels::Kernels& all_kernels() { return kKernels; }
+
+}  // namespace cautious::CAUTIOUS_ISA

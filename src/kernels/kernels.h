@@ -1,0 +1,95 @@
+// What the kernels of one instruction set offer. A step walks each tensor in tiles: `fill` writes the direction u of a tile
+// from the gradient and the moments, `apply` moves the parameters (Algorithm 1). Two stages over one tile in L1: still one pass
+// over memory, but the compiled loops are rules + decays instead of rules x decays.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include <cautious/decays.h>
+#include <cautious/rules.h>
+
+namespace cautious::kernels {
+
+inline constexpr std::size_t kTile = 256;
+
+// A rule's coefficients at one step, ready for the loop.
+struct alignas(32) Prepared {
+  unsigned char bytes[96];
+};
+
+template <class T>
+struct Fill {
+  int moments;  // how many the rule keeps
+  void (*prepare)(const void* rule, std::int64_t t, Prepared& out);
+  void (*run)(const Prepared& rule, const T* g, T* m, T* v, T* u, std::size_t n);
+};
+
+// Random bits of one tensor at one step (docs/spec.md, "Random bits").
+struct Stream {
+  std::uint32_t k0 = 0, k1 = 0;
+};
+
+template <class T>
+struct Terms {
+  T lr, wd;
+  std::int32_t odds;  // of the random decay
+  Stream chance;
+};
+
+template <class T>
+struct Streams {
+  const T* u;
+  const T* g;
+  T* x;
+  const T* x0;          // null without an anchor
+  std::uint64_t first;  // index of the tile's first coordinate in its tensor
+};
+
+// What a pass over some coordinates saw; pull is the sum of |x| (or |x - x0|) over decayed coordinates.
+struct Counted {
+  std::int64_t decayed = 0, active = 0, nonfinite = 0;
+  double x2 = 0, g2 = 0, u2 = 0, pull = 0;
+};
+
+template <class T>
+using Apply = void (*)(const Terms<T>&, const Streams<T>&, std::size_t n, Counted&);
+
+template <class T>
+struct Table {
+  Fill<T> fill[std::variant_size_v<Rule>];
+  Apply<T> apply[std::variant_size_v<Decay>][2];  // without and with sums; null where the decay looks at whole tensors
+  // Selective projection decay: x <- y - k (y - x0) with y = x - lr u; k is passed as wd.
+  Apply<T> project[2];
+  void (*scale)(T factor, const T* in, T* out, std::size_t n);
+  // Sum of squares, and the number of non-finite entries added to `nonfinite`.
+  double (*survey)(const T* g, std::size_t n, std::int64_t& nonfinite);
+};
+
+// bf16 in memory, f32 in the tile.
+struct Bf16Table {
+  void (*load)(const std::uint16_t* in, float* out, std::size_t n);
+  void (*store_nearest)(const float* in, std::uint16_t* out, std::size_t n);
+  void (*store_stochastic)(const float* in, std::uint16_t* out, std::size_t n, Stream stream, std::uint64_t first);
+  void (*load_split)(const std::uint16_t* high, const std::int16_t* low, float* out, std::size_t n);
+  void (*store_split)(const float* in, std::uint16_t* high, std::int16_t* low, std::size_t n);
+};
+
+struct Kernels {
+  const char* name;
+  Table<float> f32;
+  Table<double> f64;
+  Bf16Table bf16;
+};
+
+template <class T>
+const Table<T>& table(const Kernels& kernels) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return kernels.f32;
+  } else {
+    return kernels.f64;
+  }
+}
+
+}  // namespace cautious::kernels

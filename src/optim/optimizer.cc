@@ -1,0 +1,154 @@
+// Construction, registration of tensors and their checks.
+#include <cautious/optimizer.h>
+
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "optim/parts.h"
+#include "optim/random_key.h"
+#include "optim/shaping.h"
+
+namespace cautious {
+namespace {
+
+using optim::Slot;
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
+
+void check(const Options& options) {
+  if (options.moments == Element::f64)
+    refuse("moments is f64; choices: f32, bf16 (f64 parameters have f64 moments by themselves)");
+  const auto require = [](const char* what, double value) {
+    if (!std::isfinite(value) || value < 0)
+      refuse(fmt::format("{} is {}; it must be finite and not negative (0 is off)", what, value));
+  };
+  require("grad_clip", options.grad_clip);
+  require("update_rms_clip", options.update_rms_clip);
+  if (options.threads < 0) refuse(fmt::format("threads is {}; it must be 0 (automatic) or more", options.threads));
+}
+
+std::size_t coordinates(const Parameter& parameter) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
+  std::int64_t count = 1;
+  for (const std::int64_t side : parameter.shape) {
+    if (side < 0) refuse(fmt::format("tensor '{}' has a side of length {}", parameter.name, side));
+    if (side > 0 && count > kMost / side) refuse(fmt::format("tensor '{}' has more than 2^48 coordinates", parameter.name));
+    count *= side;
+  }
+  return static_cast<std::size_t>(count);
+}
+
+bool gradient_fits(const Parameter& parameter) {
+  return parameter.gradient == parameter.element || (parameter.element == Element::bf16 && parameter.gradient == Element::f32);
+}
+
+void check_density(double density) {
+  if (!kFraction.contains(density)) refuse(fmt::format("density is {}; valid: [0, 1]", density));
+}
+
+bool needs_whole_tensor(const Group& group, const Options& options) {
+  const bool gated =
+      std::holds_alternative<Layerwise>(group.recipe.decay) || std::holds_alternative<Selective>(group.recipe.decay);
+  return options.update_rms_clip > 0 || optim::shaping_of(group.recipe.rule) == Shaping::tensor ||
+         (gated && group.decay == DecaySwitch::on);
+}
+
+Slot& slot_at(std::vector<Slot>& slots, std::size_t tensor) {
+  if (tensor >= slots.size())
+    refuse(fmt::format("tensor {} does not exist; the optimizer has {} tensors", tensor, slots.size()));
+  return slots[tensor];
+}
+
+}  // namespace
+
+Optimizer::Optimizer(Recipe recipe, Options options) : Optimizer(everything(std::move(recipe)), std::move(options)) {}
+
+Optimizer::Optimizer(Routing routing, Options options) : parts_(std::make_unique<Parts>()) {
+  check(options);
+  for (const Group& group : routing.groups) {
+    cautious::check(group.recipe);
+    if (!std::isfinite(group.lr_multiplier) || group.lr_multiplier < 0) {
+      refuse(
+          fmt::format("group '{}': lr_multiplier is {}; it must be finite and not negative", group.name, group.lr_multiplier));
+    }
+  }
+  parts_->kernels = &kernels::kernels_for(options.isa);
+  parts_->routing = std::move(routing);
+  parts_->options = std::move(options);
+}
+
+Optimizer::~Optimizer() = default;
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
+
+std::size_t Optimizer::add(Parameter parameter) {
+  Parts& p = *parts_;
+  if (parameter.name.empty()) refuse("a tensor needs a name");
+  if (p.index.contains(parameter.name)) refuse(fmt::format("there is a tensor named '{}' already", parameter.name));
+  Slot slot;
+  slot.count = coordinates(parameter);
+  if (parameter.x == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}' has no data: x is null", parameter.name));
+  if (!gradient_fits(parameter)) {
+    refuse(
+        fmt::format("tensor '{}' is {} with a gradient of {}; the gradient must be of the parameter's type, or f32 beside bf16",
+                    parameter.name, to_string(parameter.element), to_string(parameter.gradient)));
+  }
+  slot.group = route(p.routing, parameter.name, parameter.shape);
+  const Group& group = p.routing.groups[slot.group];
+  slot.name_hash = optim::name_hash(parameter.name);
+  slot.moments = p.kernels->f32.fill[group.recipe.rule.index()].moments;
+  slot.moment = parameter.element == Element::f64 ? Element::f64 : p.options.moments;
+  slot.whole_tensor = needs_whole_tensor(group, p.options);
+  if (const auto* random = std::get_if<Random>(&group.recipe.decay)) slot.density = random->density;
+  if (has_anchor(group.recipe.decay)) {
+    const auto* x = static_cast<const std::byte*>(parameter.x);
+    slot.x0.assign(x, x + slot.count * size_of(parameter.element));
+  }
+  slot.parameter = std::move(parameter);
+  const std::size_t tensor = p.slots.size();
+  p.index.emplace(slot.parameter.name, tensor);
+  p.slots.push_back(std::move(slot));
+  return tensor;
+}
+
+void Optimizer::bind(std::size_t tensor, void* x, const void* g) {
+  Slot& slot = slot_at(parts_->slots, tensor);
+  if (x == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}' has no data: x is null", slot.parameter.name));
+  slot.parameter.x = x;
+  slot.parameter.g = g;
+}
+
+void Optimizer::set_anchor(std::size_t tensor, const void* x0) {
+  Slot& slot = slot_at(parts_->slots, tensor);
+  const Decay& decay = parts_->recipe_of(slot).decay;
+  if (!has_anchor(decay)) {
+    refuse(fmt::format("tensor '{}' has no anchor: its decay is '{}'; anchors belong to: anchored, selective",
+                       slot.parameter.name, name_of(decay)));
+  }
+  if (x0 == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}': the anchor x0 is null", slot.parameter.name));
+  if (slot.count > 0) std::memcpy(slot.x0.data(), x0, slot.x0.size());
+}
+
+void Optimizer::set_density(std::size_t tensor, double density) {
+  Slot& slot = slot_at(parts_->slots, tensor);
+  const Decay& decay = parts_->recipe_of(slot).decay;
+  if (!std::holds_alternative<Random>(decay)) {
+    refuse(fmt::format("tensor '{}' has no density: its decay is '{}', not 'random'", slot.parameter.name, name_of(decay)));
+  }
+  check_density(density);
+  slot.density = density;
+}
+
+std::size_t Optimizer::size() const { return parts_->slots.size(); }
+
+std::int64_t Optimizer::steps_of(std::size_t tensor) const { return slot_at(parts_->slots, tensor).t; }
+
+const Group& Optimizer::group_of(std::size_t tensor) const {
+  return parts_->routing.groups[slot_at(parts_->slots, tensor).group];
+}
+
+}  // namespace cautious

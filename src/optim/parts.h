@@ -1,0 +1,60 @@
+// The inside of an Optimizer.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <cautious/optimizer.h>
+
+#include "kernels/dispatch.h"
+#include "optim/arena.h"
+#include "optim/plan.h"
+#include "optim/slot.h"
+#include "optim/tiles.h"
+
+namespace cautious {
+
+namespace optim {
+
+// A rule's coefficients at step t, shared by all tensors of a group and compute type that are at that step.
+struct Coefficients {
+  std::size_t group;
+  Element compute;
+  std::int64_t t;
+  kernels::Prepared prepared;
+};
+
+}  // namespace optim
+
+struct Optimizer::Parts {
+  Routing routing;
+  Options options;
+  const kernels::Kernels* kernels = nullptr;
+  std::vector<optim::Slot> slots;
+  std::unordered_map<std::string, std::size_t> index;  // by name
+  optim::Arena arena;
+  StepReport report;
+
+  // Scratch of step(), kept so that a step allocates nothing after the first.
+  optim::Plan plan, whole_plan;            // of all slots taking part; of the whole-tensor ones among them
+  std::vector<char> taking_part, planned;  // this step; when the plans were made
+  std::vector<optim::Move> moves;          // per slot
+  std::vector<optim::Coefficients> coefficients;
+  std::vector<kernels::Counted> counted;  // per chunk of plan
+  std::vector<optim::Dots> chunk_dots;    // per chunk of whole_plan
+
+  const Recipe& recipe_of(const optim::Slot& slot) const { return routing.groups[slot.group].recipe; }
+  // Allocates moments, low halves and workspaces of slots that have none yet.
+  void ensure_state();
+  // The gradients' sums of squares and non-finite counts, into report.tensors.
+  void survey();
+  // What every slot taking part does in this step; throws before anything has changed.
+  void resolve(const StepInput& input);
+  // Directions, gates and clipping of whole-tensor slots, then their stage 2.
+  void finish_whole_tensors();
+  // Chunk by chunk in fixed order, so that sums do not depend on threads.
+  void add_up(bool surveyed);
+};
+
+}  // namespace cautious

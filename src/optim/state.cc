@@ -1,0 +1,169 @@
+// The optimizer's state: where it lives, and its safetensors file. Loading checks everything before it changes anything.
+#include <charconv>
+#include <cstring>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cautious/error.h>
+
+#include "io/safetensors.h"
+#include "optim/parts.h"
+
+namespace cautious {
+namespace {
+
+using optim::Slot;
+
+constexpr const char* kFormat = "cautious optimizer state 1";
+
+std::string type_name(Element element) { return element == Element::f64 ? "F64" : element == Element::f32 ? "F32" : "BF16"; }
+
+// All pieces of a slot's state with their sizes; the one list that state(), save() and load() share.
+struct Piece {
+  std::string name, type;
+  std::byte* data;
+  std::size_t bytes;
+};
+
+std::vector<Piece> pieces(Slot& slot) {
+  std::vector<Piece> found;
+  const char* moment_names[] = {"m", "v"};
+  for (int which = 0; which < slot.moments; ++which) {
+    found.push_back({moment_names[which], type_name(slot.moment), slot.moment_data[which], slot.count * size_of(slot.moment)});
+  }
+  if (slot.low != nullptr) found.push_back({"low", "I16", reinterpret_cast<std::byte*>(slot.low), slot.count * 2});
+  if (!slot.x0.empty()) found.push_back({"x0", type_name(slot.parameter.element), slot.x0.data(), slot.x0.size()});
+  return found;
+}
+
+// What must be equal for the continuation to be the same run.
+std::string identity(const Slot& slot, const Group& group) {
+  return fmt::format("{} lr_multiplier={} decay_switch={} element={} shape=[{}]", to_string(group.recipe), group.lr_multiplier,
+                     group.decay == DecaySwitch::on ? "on" : "off", to_string(slot.parameter.element),
+                     fmt::join(slot.parameter.shape, ", "));
+}
+
+std::string identity(const Options& options) {
+  const char* roundings[] = {"nearest", "stochastic", "split"};
+  return fmt::format("moments={} rounding={} seed={} grad_clip={} update_rms_clip={}", to_string(options.moments),
+                     roundings[static_cast<int>(options.rounding)], options.seed, options.grad_clip, options.update_rms_clip);
+}
+
+const std::string& entry(const io::Metadata& metadata, const std::string& key, const std::string& file) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) throw Error(Fault::data, fmt::format("{}: the optimizer state lacks '{}'", file, key));
+  return found->second;
+}
+
+void require_equal(const std::string& file, const std::string& what, const std::string& there, const std::string& here) {
+  if (there == here) return;
+  throw Error(Fault::data, fmt::format("{}: {} differs: the file has '{}', this optimizer '{}'", file, what, there, here));
+}
+
+std::int64_t whole_number(const std::string& text, const std::string& key, const std::string& file) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    throw Error(Fault::data, fmt::format("{}: '{}' is '{}', not a whole number", file, key, text));
+  }
+  return value;
+}
+
+}  // namespace
+
+void Optimizer::Parts::ensure_state() {
+  std::vector<std::size_t> fresh;
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (!slots[s].has_state) fresh.push_back(s);
+  }
+  if (fresh.empty()) return;
+  std::vector<std::vector<std::size_t>> bytes;
+  for (const std::size_t s : fresh) {
+    const Slot& slot = slots[s];
+    const std::size_t moment = slot.count * size_of(slot.moment);
+    const bool split = slot.parameter.element == Element::bf16 && options.rounding == Rounding::split;
+    bytes.push_back({slot.moments > 0 ? moment : 0, slot.moments > 1 ? moment : 0, split ? slot.count * 2 : 0,
+                     slot.whole_tensor ? slot.count * size_of(compute_element(slot)) : 0});
+  }
+  const auto blocks = arena.allocate(bytes);
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    Slot& slot = slots[fresh[i]];
+    slot.moment_data[0] = blocks[i][0];
+    slot.moment_data[1] = blocks[i][1];
+    slot.low = reinterpret_cast<std::int16_t*>(blocks[i][2]);
+    slot.u = blocks[i][3];
+    slot.has_state = true;
+  }
+}
+
+std::vector<StateTensor> Optimizer::state(std::size_t tensor) const {
+  (void)steps_of(tensor);  // refuses an index out of range
+  parts_->ensure_state();
+  std::vector<StateTensor> found;
+  for (const Piece& piece : pieces(parts_->slots[tensor])) found.push_back({piece.name, piece.type, piece.data});
+  return found;
+}
+
+void Optimizer::save(const std::filesystem::path& path) const {
+  Parts& p = *parts_;
+  p.ensure_state();
+  std::vector<io::TensorToWrite> tensors;
+  io::Metadata metadata{{"format", kFormat}, {"options", identity(p.options)}, {"step", std::to_string(p.report.step)}};
+  for (Slot& slot : p.slots) {
+    const std::string& name = slot.parameter.name;
+    metadata[name + ".recipe"] = identity(slot, p.routing.groups[slot.group]);
+    metadata[name + ".t"] = std::to_string(slot.t);
+    for (const Piece& piece : pieces(slot)) {
+      tensors.push_back({name + "." + piece.name, piece.type, slot.parameter.shape, {piece.data, piece.bytes}});
+    }
+  }
+  io::write_safetensors(path, tensors, metadata);
+}
+
+void Optimizer::load(const std::filesystem::path& path) {
+  Parts& p = *parts_;
+  p.ensure_state();
+  const io::Safetensors source = io::Safetensors::read(path);
+  const io::Metadata& metadata = source.metadata();
+  const std::string file = path.string();
+  const auto format = metadata.find("format");
+  if (format == metadata.end() || format->second != kFormat) {
+    throw Error(Fault::data, fmt::format("{}: not an optimizer state written by cautious (no format '{}')", file, kFormat));
+  }
+  require_equal(file, "the options", entry(metadata, "options", file), identity(p.options));
+  const std::int64_t step = whole_number(entry(metadata, "step", file), "step", file);
+
+  struct Copy {
+    std::byte* to;
+    std::span<const std::byte> from;
+  };
+  std::vector<Copy> copies;
+  std::vector<std::int64_t> steps;
+  for (Slot& slot : p.slots) {
+    const std::string& name = slot.parameter.name;
+    require_equal(file, "the recipe of '" + name + "'", entry(metadata, name + ".recipe", file),
+                  identity(slot, p.routing.groups[slot.group]));
+    steps.push_back(whole_number(entry(metadata, name + ".t", file), name + ".t", file));
+    for (const Piece& piece : pieces(slot)) {
+      const io::TensorInfo& tensor = source.require(name + "." + piece.name);
+      require_equal(file, "the type of '" + tensor.name + "'", tensor.type, piece.type);
+      require_equal(file, "the shape of '" + tensor.name + "'", fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
+                    fmt::format("[{}]", fmt::join(slot.parameter.shape, ", ")));
+      copies.push_back({piece.data, source.data(tensor)});
+    }
+  }
+  if (copies.size() != source.tensors().size() || metadata.size() != 3 + 2 * p.slots.size()) {
+    throw Error(Fault::data, fmt::format("{}: the file has state of {} tensors, this optimizer has {} tensors", file,
+                                         (metadata.size() - 3) / 2, p.slots.size()));
+  }
+
+  for (const Copy& copy : copies) {
+    if (!copy.from.empty()) std::memcpy(copy.to, copy.from.data(), copy.from.size());
+  }
+  for (std::size_t s = 0; s < p.slots.size(); ++s) p.slots[s].t = steps[s];
+  p.report.step = step;
+}
+
+}  // namespace cautious

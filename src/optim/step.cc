@@ -1,0 +1,127 @@
+// One step: look at the gradients if a policy needs it, resolve coefficients, one parallel pass over all chunks, the rest of
+// the whole-tensor tensors, and the report.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "optim/parts.h"
+#include "optim/threads.h"
+
+namespace cautious {
+namespace {
+
+void check(const StepInput& input) {
+  const auto require = [](const char* what, double value) {
+    if (std::isfinite(value) && value >= 0) return;
+    throw Error(Fault::usage, fmt::format("{} is {}; it must be finite and not negative", what, value));
+  };
+  require("lr", input.lr);
+  require("lr_max", input.lr_max);
+  require("decay_factor", input.decay_factor);
+}
+
+// Chunks of the slots taking part: elementwise ones in `plan`, whole-tensor ones in `whole_plan`.
+void make_plans(std::vector<optim::Slot>& slots, const std::vector<char>& taking_part, int threads, optim::Plan& plan,
+                optim::Plan& whole_plan) {
+  std::vector<char> whole(slots.size());
+  for (std::size_t s = 0; s < slots.size(); ++s) whole[s] = taking_part[s] != 0 && slots[s].whole_tensor;
+  plan = optim::make_plan(slots, taking_part, threads);
+  whole_plan = optim::make_plan(slots, whole, threads);
+}
+
+}  // namespace
+
+void Optimizer::Parts::add_up(bool surveyed) {
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    const Tally before = report.tensors[s];
+    report.tensors[s] = {};
+    if (taking_part[s] != 0) report.tensors[s].count = static_cast<std::int64_t>(slots[s].count);
+    if (surveyed) report.tensors[s].g2 = before.g2, report.tensors[s].nonfinite = before.nonfinite;
+  }
+  const auto add = [&](const optim::Chunk& chunk, const kernels::Counted& seen) {
+    Tally& tally = report.tensors[chunk.slot];
+    tally.decayed += seen.decayed;
+    tally.active += seen.active;
+    tally.x2 += seen.x2;
+    tally.u2 += seen.u2;
+    tally.budget += seen.pull;
+    if (surveyed) return;
+    tally.nonfinite += seen.nonfinite;
+    tally.g2 += seen.g2;
+  };
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) add(plan.chunks[c], counted[c]);
+  for (std::size_t c = 0; c < whole_plan.chunks.size(); ++c) add(whole_plan.chunks[c], counted[plan.chunks.size() + c]);
+  report.total = {};
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (taking_part[s] == 0) continue;
+    const optim::Move& move = moves[s];
+    report.tensors[s].budget *= move.projects ? move.wd : move.lr * move.wd;
+    if (options.norms == Norms::off) report.tensors[s].g2 = 0;
+    report.total += report.tensors[s];
+  }
+}
+
+const StepReport& Optimizer::step(const StepInput& input) {
+  Parts& p = *parts_;
+  check(input);
+  p.ensure_state();
+  const std::size_t count = p.slots.size();
+  p.taking_part.resize(count);
+  for (std::size_t s = 0; s < count; ++s) p.taking_part[s] = p.slots[s].parameter.g != nullptr || p.slots[s].count == 0;
+  if (p.planned != p.taking_part) {
+    make_plans(p.slots, p.taking_part, optim::thread_count(p.options), p.plan, p.whole_plan);
+    p.planned = p.taking_part;
+    p.counted.resize(p.plan.chunks.size() + p.whole_plan.chunks.size());
+    p.chunk_dots.resize(p.whole_plan.chunks.size());
+    p.moves.resize(count);
+    p.report.tensors.resize(count);
+  }
+
+  p.report.skipped = false;
+  p.report.clip_scale = 1;
+  const bool surveyed = p.options.grad_clip > 0 || p.options.nonfinite != Nonfinite::propagate;
+  if (surveyed) {
+    p.survey();
+    Tally seen;
+    for (std::size_t s = 0; s < count; ++s) seen += p.report.tensors[s];
+    if (seen.nonfinite > 0 && p.options.nonfinite != Nonfinite::propagate) {
+      for (std::size_t s = 0; s < count && p.options.nonfinite == Nonfinite::error; ++s) {
+        if (p.report.tensors[s].nonfinite == 0) continue;
+        throw Error(Fault::data, fmt::format("the gradient of '{}' has {} non-finite entries of {}; nothing was changed",
+                                             p.slots[s].parameter.name, p.report.tensors[s].nonfinite, p.slots[s].count));
+      }
+      p.report.skipped = true;
+      p.report.total = seen;
+      return p.report;
+    }
+    const double norm = std::sqrt(seen.g2);
+    if (p.options.grad_clip > 0 && std::isfinite(norm) && norm > p.options.grad_clip) {
+      p.report.clip_scale = p.options.grad_clip / norm;
+    }
+  }
+  p.resolve(input);
+
+  optim::parallel(p.options, p.plan.jobs.size(), [&p](std::size_t j) {
+    for (std::size_t c = p.plan.jobs[j].first; c < p.plan.jobs[j].last; ++c) {
+      const optim::Chunk& chunk = p.plan.chunks[c];
+      const optim::Slot& slot = p.slots[chunk.slot];
+      p.counted[c] = {};
+      if (slot.whole_tensor) {
+        optim::fill_only(*p.kernels, slot, p.recipe_of(slot), p.moves[chunk.slot], chunk);
+      } else {
+        optim::fill_and_apply(*p.kernels, slot, p.recipe_of(slot), p.options, p.moves[chunk.slot], chunk, p.counted[c]);
+      }
+    }
+  });
+  std::fill(p.counted.begin() + static_cast<std::ptrdiff_t>(p.plan.chunks.size()), p.counted.end(), kernels::Counted{});
+  p.finish_whole_tensors();
+
+  for (std::size_t s = 0; s < count; ++s) p.slots[s].t += p.taking_part[s];
+  p.report.step += 1;
+  p.add_up(surveyed);
+  return p.report;
+}
+
+}  // namespace cautious

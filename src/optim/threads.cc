@@ -1,0 +1,47 @@
+#include "optim/threads.h"
+
+#include <omp.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace cautious::optim {
+
+#if defined(__x86_64__)
+FlushDenormals::FlushDenormals() : saved_(_mm_getcsr()) {
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  _mm_setcsr(static_cast<unsigned>(saved_) | kFlushToZero | kDenormalsAreZero);
+}
+FlushDenormals::~FlushDenormals() { _mm_setcsr(static_cast<unsigned>(saved_)); }
+#elif defined(__aarch64__)
+FlushDenormals::FlushDenormals() : saved_(0) {
+  asm volatile("mrs %0, fpcr" : "=r"(saved_));
+  asm volatile("msr fpcr, %0" : : "r"(saved_ | (1ul << 24)));
+}
+FlushDenormals::~FlushDenormals() { asm volatile("msr fpcr, %0" : : "r"(saved_)); }
+#else
+#error "cautious knows how to flush denormals on x86-64 and AArch64 only"
+#endif
+
+int thread_count(const Options& options) { return options.threads > 0 ? options.threads : omp_get_max_threads(); }
+
+void parallel(const Options& options, std::size_t count, const std::function<void(std::size_t)>& body) {
+  const auto flushed = [&body](std::size_t i) {
+    const FlushDenormals flush;
+    body(i);
+  };
+  if (count <= 1) {
+    if (count == 1) flushed(0);
+    return;
+  }
+  if (options.parallel_for) {
+    options.parallel_for(count, flushed);
+    return;
+  }
+  const auto last = static_cast<std::ptrdiff_t>(count);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(thread_count(options))
+  for (std::ptrdiff_t i = 0; i < last; ++i) flushed(static_cast<std::size_t>(i));
+}
+
+}  // namespace cautious::optim

@@ -1,0 +1,93 @@
+// Tensors whose direction or decay cannot be decided coordinate by coordinate: u is complete when this begins. Shape it, clip
+// it, resolve the tensor's gate, then apply stage 2 as for every other tensor.
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "optim/parts.h"
+#include "optim/shaping.h"
+#include "optim/threads.h"
+
+namespace cautious {
+namespace {
+
+using optim::Dots;
+using optim::Move;
+using optim::Slot;
+
+void shape(const Recipe& recipe, const Slot& slot) {
+  if (optim::shaping_of(recipe.rule) != Shaping::tensor) return;
+  if (compute_element(slot) == Element::f64) {
+    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<double*>(slot.u), slot.count), slot.parameter.shape);
+  } else {
+    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<float*>(slot.u), slot.count), slot.parameter.shape);
+  }
+}
+
+// The factor that brings the RMS of u down to `clip`; a non-finite RMS is left to propagate.
+double clip_factor(double clip, const Dots& dots, std::size_t count) {
+  const double rms = std::sqrt(dots.u2 / static_cast<double>(count));
+  return std::isfinite(rms) && rms > clip ? clip / rms : 1;
+}
+
+// Selective projection decay: wd r if the gate is open, else 0.
+double projection(double wd, const Dots& dots) {
+  const double away = std::sqrt(dots.away2), stepped = std::sqrt(dots.stepped2);
+  if (!(dots.g_away > 0) || stepped == 0) return 0;
+  return wd * std::clamp((stepped - away) / stepped, 0.0, 1.0);
+}
+
+}  // namespace
+
+void Optimizer::Parts::finish_whole_tensors() {
+  if (whole_plan.chunks.empty()) return;
+  std::vector<std::size_t> whole;  // the slots, each once
+  for (const optim::Chunk& chunk : whole_plan.chunks) {
+    if (whole.empty() || whole.back() != chunk.slot) whole.push_back(chunk.slot);
+  }
+  const auto each_chunk = [this](const auto& body) {
+    optim::parallel(options, whole_plan.jobs.size(), [&](std::size_t j) {
+      for (std::size_t c = whole_plan.jobs[j].first; c < whole_plan.jobs[j].last; ++c) body(c);
+    });
+  };
+  std::vector<Dots> dots(slots.size());
+  const auto measure = [&] {
+    each_chunk([this](std::size_t c) {
+      const optim::Chunk& chunk = whole_plan.chunks[c];
+      chunk_dots[c] = optim::dots(*kernels, slots[chunk.slot], moves[chunk.slot], chunk);
+    });
+    std::fill(dots.begin(), dots.end(), Dots{});
+    for (std::size_t c = 0; c < whole_plan.chunks.size(); ++c) {
+      Dots& sum = dots[whole_plan.chunks[c].slot];
+      sum.u2 += chunk_dots[c].u2;
+      sum.ux += chunk_dots[c].ux;
+      sum.g_away += chunk_dots[c].g_away;
+      sum.away2 += chunk_dots[c].away2;
+      sum.stepped2 += chunk_dots[c].stepped2;
+    }
+  };
+
+  optim::parallel(options, whole.size(), [&](std::size_t i) { shape(recipe_of(slots[whole[i]]), slots[whole[i]]); });
+  if (options.update_rms_clip > 0) {
+    measure();
+    for (const std::size_t s : whole) moves[s].u_scale = clip_factor(options.update_rms_clip, dots[s], slots[s].count);
+  }
+  const std::size_t layerwise = Decay(Layerwise{}).index(), on = Decay(Decoupled{}).index(), off = Decay(None{}).index();
+  const auto has_gate = [&](std::size_t s) { return moves[s].decay == layerwise || moves[s].projects; };
+  if (std::any_of(whole.begin(), whole.end(), has_gate)) {
+    measure();
+    for (const std::size_t s : whole) {
+      Move& move = moves[s];
+      if (move.projects) move.wd = projection(move.wd, dots[s]);
+      if (move.decay == layerwise) move.decay = dots[s].ux >= 0 ? on : off;
+    }
+  }
+
+  // Stage 2 counts into the chunks of the whole plan, which follow those of the other tensors.
+  each_chunk([this](std::size_t c) {
+    const optim::Chunk& chunk = whole_plan.chunks[c];
+    optim::apply_only(*kernels, slots[chunk.slot], options, moves[chunk.slot], chunk, counted[plan.chunks.size() + c]);
+  });
+}
+
+}  // namespace cautious

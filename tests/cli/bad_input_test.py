@@ -1,0 +1,224 @@
+"""Bad input to the program: the exit code tells whose turn it is, exactly one line tells what to do, nothing is written."""
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+import trace_file
+
+PROGRAM = sys.argv.pop(1)
+USAGE, DATA, FAILURE = 2, 3, 1
+X, G = np.ones((2, 3)), np.ones((4, 2, 3))
+GOOD = {"x": X, "g": G}
+ADAMW = ["--optimizer", "adamw", "--lr", "0.01"]
+
+
+def safetensors(header, data=b"", length=None):
+    text = header.encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def catches(process, number):
+    """Whether the process has a handler for the signal."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    caught = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt"))
+    return int(caught, 16) >> (number - 1) & 1
+
+
+class BadInput(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.trace, self.out = self.folder / "trace.safetensors", self.folder / "out.safetensors"
+        trace_file.write(self.trace, GOOD)
+
+    def refused(self, code, words, command, cause=None):
+        """Runs the program and returns its one line."""
+        before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        done = subprocess.run([PROGRAM, *map(str, command)], capture_output=True, text=True, cwd=self.folder)
+        what = f"{cause or command}: {done.stderr}"
+        self.assertEqual(done.returncode, code, what)
+        self.assertEqual(done.stdout, "", what)
+        self.assertEqual(done.stderr.count("\n"), 1, what)
+        self.assertTrue(done.stderr.startswith("cautious: "), what)
+        for word in [words] if isinstance(words, str) else words:
+            self.assertIn(word, done.stderr, what)
+        after = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        self.assertEqual(after, before, f"{what} something was written")
+        return done.stderr
+
+    def refused_replay(self, code, words, *options):
+        command = ["replay", self.trace, "--out", self.out, *options]
+        return self.refused(code, words, command)
+
+    def test_words(self):
+        see = "see 'cautious --help'"
+        for words, command in (
+                ([see, "choices: replay, lab, bench"], []),
+                ([see, "no verb named 'repaly'", "did you mean 'replay'?"], ["repaly"]),
+                ([see, "no option '--versoin'", "'--version'"], ["--versoin"]),
+                ([see, "no option '-x'"], ["-x"]),
+                ("TRACE is required", ["replay"]),
+                ("--out is required", ["replay", self.trace, *ADAMW]),
+                ("--optimizer is required", ["replay", self.trace, "--out", self.out]),
+                ("one argument too many: 'b'", ["replay", self.trace, "b", *ADAMW, "--out", self.out]),
+                ("--lr", ["replay", self.trace, "--optimizer", "adamw", "--out", self.out, "--lr"])):
+            self.refused(USAGE, words, command)
+
+    def test_names_and_numbers(self):
+        for words, *options in (
+                (["no optimizer named 'adanw'", "did you mean 'adamw'?", "lion-k"], "--optimizer", "adanw", "--lr", 1),
+                (["no optimizer named ''", "choices"], "--optimizer", "", "--lr", 1),
+                (["lr is '', not a number"], "--optimizer", "adamw", "--lr", ""),
+                (["no decay named 'cautios'", "did you mean 'cautious'?", "layerwise"], *ADAMW, "--decay", "cautios"),
+                (["no decay named 'a\\x0ab'"], *ADAMW, "--decay", "a\nb"),
+                (["no option '--betta1'; did you mean '--beta1'; see", "see 'cautious replay --help'"], *ADAMW, "--betta1", 0.9),
+                (["no option '--weight-decay'", "'--weight_decay'"], *ADAMW, "--weight-decay=0.1"),
+                (["no field of adam", "'beta'", "choices: beta1, beta2, eps"], *ADAMW, "--beta", 0.9),
+                (["no field of adam", "'density'"], *ADAMW, "--density", 0.9),
+                (["no coupling named 'corected'", "'corrected'"], *ADAMW, "--coupling", "corected"),
+                (["no k of lion-k named 'l3'", "huber"], "--optimizer", "lion-k", "--lr", 1, "--k", "l3"),
+                (["no weight-decay schedule named 'cosin'", "'cosine'"], *ADAMW, "--wd_schedule", "cosin"),
+                (["no rounding named 'nearst'", "'nearest'"], *ADAMW, "--rounding", "nearst"),
+                (["no nonfinite policy named 'ignore'", "propagate"], *ADAMW, "--nonfinite", "ignore"),
+                (["no moments type named 'f16'", "f32, bf16"], *ADAMW, "--moments", "f16"),
+                (["beta1 of adam is '1'", "[0, 1)"], *ADAMW, "--beta1", 1),
+                (["beta1 of adam is '-0.1'", "[0, 1)"], *ADAMW, "--beta1", -0.1),
+                (["lr is '-1'", "[0, inf)"], "--optimizer", "adamw", "--lr", -1),
+                (["lr is 'nan'"], "--optimizer", "adamw", "--lr", "nan"),
+                (["lr is 'inf'"], "--optimizer", "adamw", "--lr", "inf"),
+                (["lr is '1e-3x', not a number"], "--optimizer", "adamw", "--lr", "1e-3x"),
+                (["weight_decay is 'nan'", "[0, inf)"], *ADAMW, "--weight_decay", "nan"),
+                (["weight_decay is '-0.1'"], *ADAMW, "--weight_decay=-0.1"),
+                (["eps of adam is '-1'"], *ADAMW, "--eps", -1),
+                (["lr_max is '0'", "(0, inf)"], *ADAMW, "--lr_max", 0),
+                (["lr_max is 0.001", "0.01"], *ADAMW, "--lr_max", 0.001),
+                (["density of random is '2'", "[0, 1]"], *ADAMW, "--decay", "random", "--density", 2),
+                (["grad_clip is '-1'"], *ADAMW, "--grad_clip", -1),
+                (["update_rms_clip is 'nan'"], *ADAMW, "--update_rms_clip", "nan"),
+                (["seed is '1.5', not a whole number"], *ADAMW, "--seed", 1.5),
+                (["threads is '-1'"], *ADAMW, "--threads", -1),
+                (["wd_final is '-1'"], *ADAMW, "--wd_schedule", "linear", "--wd_final", -1)):
+            self.refused_replay(USAGE, words, *options)
+
+    def test_combinations(self):
+        for words, *options in (
+                (["no learning rate", "--lr"], "--optimizer", "adamw"),
+                (["'adam' has no decay", "adamw, adamc", "--decay"], "--optimizer", "adam", "--lr", 1, "--weight_decay", 0.1),
+                (["wd_final has no effect"], *ADAMW, "--wd_final", 0.5),
+                (["density_trace belongs to decay 'random'"], *ADAMW, "--density_trace", self.trace),
+                (["both given"], *ADAMW, "--decay", "random", "--density", 1, "--density_trace", self.trace),
+                (["moments is 'bf16', but x is F64"], *ADAMW, "--moments", "bf16"),
+                (["rounding is 'split', but x is F64"], *ADAMW, "--rounding", "split")):
+            self.refused_replay(USAGE, words, *options)
+
+    def test_where_to_write(self):
+        self.refused(USAGE, "--out is the trace itself", ["replay", self.trace, *ADAMW, "--out", self.trace])
+        (self.folder / "link").symlink_to(self.trace)
+        self.refused(USAGE, "--out is the trace itself", ["replay", self.trace, *ADAMW, "--out", self.folder / "link"])
+        self.refused(USAGE, "--out is empty", ["replay", self.trace, *ADAMW, "--out", ""])
+        self.refused(FAILURE, "no directory", ["replay", self.trace, *ADAMW, "--out", self.folder / "none" / "out"])
+        self.refused(FAILURE, "is a directory", ["replay", self.trace, *ADAMW, "--out", self.folder])
+        self.refused(FAILURE, "/dev/full", ["replay", self.trace, *ADAMW, "--out", "/dev/full"])
+
+    def refused_trace(self, words, content, *options):
+        self.out.write_bytes(b"the old file stays")
+        if isinstance(content, dict):
+            trace_file.write(self.trace, content)
+        else:
+            self.trace.write_bytes(content)
+        self.refused_replay(DATA, [str(self.trace), *words], *(options or ADAMW))
+
+    def test_traces(self):
+        good = np.full(4, 0.1)
+        for words, tensors in (
+                (["no tensor", "'x'"], {"g": G}),
+                (["no tensor", "'g'"], {"x": X, "gradient": G}),
+                (["'g' is a scalar"], {"x": X, "g": np.array(1.0)}),
+                (["'g' has shape [4, 3, 2]", "[4, 2, 3]"], {"x": X, "g": G.reshape(4, 3, 2)}),
+                (["'g' has shape [24]"], {"x": X, "g": G.ravel()}),
+                (["'g' has shape [4, 2, 4]"], {"x": X, "g": np.ones((4, 2, 4))}),
+                (["'x' is I64", "F64, F32, BF16"], {"x": X.astype(np.int64), "g": G}),
+                (["'g' is F32 beside x of F64"], {"x": X, "g": G.astype(np.float32)}),
+                (["'g' is F64 beside x of BF16"], {"x": trace_file.Bf16.nearest(X), "g": G}),
+                (["'lr' is F32", "F64"], {**GOOD, "lr": good.astype(np.float32)}),
+                (["'lr' has shape [3]", "[4]"], {**GOOD, "lr": good[:3]}),
+                (["'lr' is -1 at step 2", "[0, inf)"], {**GOOD, "lr": np.array([1, -1, 1, 1.0])}),
+                (["'lr' is nan at step 4"], {**GOOD, "lr": np.array([1, 1, 1, np.nan])}),
+                (["'lr' is inf at step 1"], {**GOOD, "lr": np.array([np.inf, 1, 1, 1])}),
+                (["'x0' is F32 beside x of F64"], {**GOOD, "x0": X.astype(np.float32)}),
+                (["'x0' has shape [3, 2]"], {**GOOD, "x0": X.reshape(3, 2)})):
+            self.refused_trace(words, tensors)
+
+    def test_nonfinite_error(self):
+        g = G.copy()
+        g[1, 1, 1] = np.inf
+        trace_file.write(self.trace, {"x": X, "g": g})
+        self.refused_replay(DATA, [], *ADAMW, "--nonfinite", "error")
+
+    def test_density_traces(self):
+        earlier = self.folder / "earlier.safetensors"
+        options = [*ADAMW, "--decay", "random", "--density_trace", earlier]
+        for words, tensors in ((["no tensor", "'ratio'"], GOOD), (["'ratio' has shape [3]", "[4]"], {"ratio": np.ones(3)}),
+                               (["'ratio' is 1.5 at step 1", "[0, 1]"], {"ratio": np.full(4, 1.5)}),
+                               (["'ratio' is nan at step 1"], {"ratio": np.full(4, np.nan)})):
+            trace_file.write(earlier, tensors)
+            self.refused_replay(DATA, [str(earlier), *words], *options)
+        self.refused(USAGE, "--out is the density trace itself", ["replay", self.trace, "--out", earlier, *options])
+        earlier.unlink()
+        self.refused_replay(DATA, str(earlier), *options)
+
+    def test_malicious_files(self):
+        whole = self.trace.read_bytes()
+        x = '"x":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}'
+        for content in (b"", b"x", whole[:7], whole[:8], whole[:50], whole[:-1], whole + b"x", b"\xff" * 64,
+                        safetensors("{" + x + "}", b"", length=1 << 62),
+                        safetensors("{" + x + "," + x + "}", bytes(8)),
+                        safetensors("{" + x + ',"g":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}', bytes(8)),
+                        safetensors("{" + x + ',"g":{"dtype":"F64","shape":[1],"data_offsets":[8,1000]}}', bytes(16)),
+                        safetensors('{"x":{"dtype":"F64","shape":[4294967296,4294967296,2],"data_offsets":[0,0]}}'),
+                        safetensors('{"x":{"dtype":"F99","shape":[1],"data_offsets":[0,8]}}', bytes(8)),
+                        safetensors("[" * 100000), safetensors("not json"), safetensors('{"a\\nb":1}')):
+            self.refused_trace([], content)
+        self.trace.unlink()
+        self.refused_replay(DATA, [str(self.trace)], *ADAMW)
+        self.trace.mkdir()
+        self.refused_replay(DATA, [str(self.trace)], *ADAMW)
+
+    def test_standard_output_is_full(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stderr), (FAILURE, "cautious: cannot write to standard output\n"))
+
+    def test_interrupted(self):
+        trace_file.write(self.trace, {"x": np.ones(1), "g": np.ones((4_000_000, 1))})
+        for number in (signal.SIGINT, signal.SIGTERM):
+            running = subprocess.Popen([PROGRAM, "replay", self.trace, *ADAMW, "--threads=1", "--out", self.out], stderr=subprocess.PIPE,
+                                       text=True)
+            while not catches(running.pid, number):
+                time.sleep(0.01)
+            running.send_signal(number)
+            _, words = running.communicate()
+            self.assertEqual((running.returncode, words), (128 + number, "cautious: interrupted; nothing was written\n"))
+            self.assertEqual([path.name for path in self.folder.iterdir()], [self.trace.name])
+
+    def test_help_has_examples_first_and_all_defaults(self):
+        for command in ([], ["replay"]):
+            done = subprocess.run([PROGRAM, *command, "--help"], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertLess(done.stdout.index("Examples:"), done.stdout.index("Usage:"))
+        for word in ("--beta1", "0.999", "1e-08", "0.0001", "--fraction", "layerwise", "default: nearest", "corrected"):
+            self.assertIn(word, done.stdout)
+        done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
+        self.assertRegex(done.stdout, r"^cautious \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+"""Replay written again from the specification, in plain numpy: no fused arithmetic, no tricks, no line shared with the program."""
+import math
+
+import numpy as np
+
+MASK64 = (1 << 64) - 1
+FIELDS = {
+    "sgd": {},
+    "sgdm": {"beta": 0.9},
+    "adam": {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8},
+    "lion": {"beta1": 0.9, "beta2": 0.99},
+    "lion-k": {"beta1": 0.9, "beta2": 0.99, "k": "l1", "p": 2, "e": 1e-3, "fraction": 0.1},
+}
+RECIPES = {  # name -> rule, decay, coupling, weight decay
+    "sgd": ("sgd", "decoupled", "plain", 1e-4),
+    "sgdm": ("sgdm", "decoupled", "plain", 1e-4),
+    "adam": ("adam", "none", "plain", 0),
+    "adamw": ("adam", "decoupled", "plain", 0.1),
+    "adamc": ("adam", "decoupled", "corrected", 0.1),
+    "lion": ("lion", "decoupled", "plain", 0.1),
+    "lion-k": ("lion-k", "decoupled", "plain", 0.1),
+}
+COUPLED = {  # the factor on a decayed weight
+    "plain": lambda lr, peak, wd: lr * wd,
+    "corrected": lambda lr, peak, wd: lr * lr / peak * wd,
+    "independent": lambda lr, peak, wd: lr / peak * wd,
+    "squared": lambda lr, peak, wd: lr * lr * wd,
+}
+
+
+def subgradient(f, z):
+    k, size = f["k"], np.abs(z)
+    if k == "l1":
+        return np.sign(z)
+    if k in ("l2", "lp"):
+        p = 2 if k == "l2" else f["p"]
+        norm = np.sum(size.astype(np.float64) ** p) ** (1 / p)
+        return np.sign(z) * (size / norm) ** (p - 1) if norm > 0 else z * 0
+    if k == "huber":
+        return np.clip(z / f["e"], -1, 1)
+    if k == "relativistic":
+        return z / np.sqrt(z * z + f["e"] ** 2)
+    if k == "threshold":
+        return np.where(size > f["e"], np.sign(z), 0)
+    keep = np.argsort(-size.ravel(), kind="stable")[:math.ceil(f["fraction"] * z.size)]
+    u = np.zeros(z.size, z.dtype)
+    u[keep] = np.sign(z.ravel()[keep])
+    return u.reshape(z.shape)
+
+
+def direction(rule, f, g, m, v, t):
+    """u; m and v are updated in place."""
+    if rule == "sgd":
+        return g
+    if rule == "sgdm":
+        m[...] = f["beta"] * m + (1 - f["beta"]) * g
+        return m.copy()
+    if rule == "adam":
+        m[...] = f["beta1"] * m + (1 - f["beta1"]) * g
+        v[...] = f["beta2"] * v + (1 - f["beta2"]) * g * g
+        below = np.sqrt(v / (1 - f["beta2"] ** t)) + f["eps"]
+        return np.where(below == 0, 0, m / (1 - f["beta1"] ** t) / np.where(below == 0, 1, below))
+    z = f["beta1"] * m + (1 - f["beta1"]) * g
+    m[...] = f["beta2"] * m + (1 - f["beta2"]) * g
+    return np.sign(z) if rule == "lion" else subgradient(f, z)
+
+
+def mix64(z):
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK64
+    return z ^ (z >> 31)
+
+
+def random_bits(seed, purpose, t, n):
+    name_hash = ((0xCBF29CE484222325 ^ ord("x")) * 0x100000001B3) & MASK64
+    key = mix64((seed + 0x9E3779B97F4A7C15) & MASK64)
+    for word in (purpose, t, name_hash):
+        key = mix64((key + word) & MASK64)
+    with np.errstate(over="ignore"):
+        j = np.arange(n, dtype=np.uint64)
+        z = (j.astype(np.uint32) ^ np.uint32(key & 0xFFFFFFFF)) * np.uint32(0x9E3779B1)
+        z ^= z >> np.uint32(15)
+        z += np.uint32(key >> 32) + (j >> np.uint64(32)).astype(np.uint32) * np.uint32(0x85EBCA6B)
+        for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+            z = (z ^ (z >> np.uint32(shift))) * np.uint32(factor)
+        return z ^ (z >> np.uint32(16))
+
+
+def mask(decay, u, g, x, pull, f, seed, t):
+    if decay == "layerwise":
+        return np.full(x.shape, np.sum(u * x) >= 0)
+    if decay == "random":
+        odds = math.floor(f["density"] * 2**24 + 0.5)
+        return ((random_bits(seed, 1, t, x.size) >> np.uint32(8)) < odds).reshape(x.shape)
+    return {"none": np.zeros(x.shape, bool), "decoupled": np.ones(x.shape, bool), "cautious": u * x >= 0,
+            "gradient": g * x >= 0, "anchored": u * pull >= 0}[decay]
+
+
+def selective(x, u, g, x0, lr, wd):
+    y = x - lr * u
+    far, near = np.linalg.norm((y - x0).astype(np.float64)), np.linalg.norm((x - x0).astype(np.float64))
+    r = min(max((far - near) / far, 0), 1) if far > 0 else 0
+    if not np.sum(g.astype(np.float64) * (x - x0)) > 0:
+        r = 0
+    return y - x.dtype.type(wd * r) * (y - x0), np.full(x.shape, r > 0)
+
+
+def replay(x, g, lr, optimizer="adamw", decay=None, weight_decay=None, coupling=None, lr_max=None, x0=None, seed=0, grad_clip=0,
+           update_rms_clip=0, factors=None, density=None, rounding=lambda x: x, **fields):
+    """x and g in float64 or float32, which is also the type of the arithmetic; lr [T]. Returns what OUT holds."""
+    rule, named_decay, named_coupling, named_wd = RECIPES[optimizer]
+    decay, coupling = decay or named_decay, coupling or named_coupling
+    weight_decay = named_wd if weight_decay is None else weight_decay
+    kind = x.dtype.type
+    peak = lr_max or (max(lr) if len(lr) else 0)
+    start = x if x0 is None else x0
+    m, v = np.zeros_like(x), np.zeros_like(x)
+    f = {**FIELDS[rule], **fields}
+    ratio, strict, trajectory = [], [], []
+    for t, (step_g, step_lr) in enumerate(zip(g, lr), start=1):
+        if density is not None:
+            f["density"] = density[t - 1]
+        norm = np.linalg.norm(step_g.astype(np.float64).ravel())
+        if grad_clip and norm > grad_clip:
+            step_g = step_g * kind(grad_clip / norm)
+        u = np.asarray(direction(rule, f, step_g, m, v, t), dtype=kind)
+        rms = np.sqrt(np.mean(u.astype(np.float64) ** 2)) if u.size else 0
+        if update_rms_clip and rms > update_rms_clip:
+            u = u * kind(update_rms_clip / rms)
+        wd = weight_decay * (1 if factors is None else factors[t - 1])
+        pull = x - start if decay in ("anchored", "selective") else x
+        strict.append(np.mean(u * pull > 0) if x.size else np.nan)
+        if decay == "selective":
+            x, on = selective(x, u, step_g, start, kind(step_lr), wd)
+        else:
+            on = mask(decay, u, step_g, x, pull, f, seed, t)
+            x = x - kind(step_lr) * u - kind(COUPLED[coupling](step_lr, peak, wd)) * np.where(on, pull, 0)
+        x = rounding(x)
+        ratio.append(np.mean(on) if x.size else np.nan)
+        trajectory.append(x)
+    state = {"sgd": {}, "adam": {"m": m, "v": v}}.get(rule, {"m": m})
+    return {"x": x, **state, "ratio": np.array(ratio), "ratio_strict": np.array(strict),
+            "trajectory": np.array(trajectory, dtype=kind).reshape(len(lr), *x.shape)}

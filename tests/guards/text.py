@@ -1,0 +1,31 @@
+"""Plain rules about files: length, links, no package-registry addresses, the README's example."""
+import re
+
+from tree import ROOT, files, finish, read
+
+LONGEST = 350
+# Written apart, so that this file passes its own test.
+REGISTRIES = [".".join(words) for words in (
+    ("deb", "debian", "org"), ("archive", "ubuntu", "com"), ("pypi", "org"), ("files", "pythonhosted", "org"),
+    ("registry", "npmjs", "org"), ("crates", "io"), ("docker", "io"), ("ghcr", "io"), ("quay", "io"), ("conda", "anaconda", "org"),
+    ("repo", "maven", "apache", "org"), ("proxy", "golang", "org"), ("rubygems", "org"), ("download", "pytorch", "org"))]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+faults, checked = [], 0
+for path in files():
+    text = read(path)
+    checked += 1
+    lines = text.count("\n")
+    if lines > LONGEST and path.parts[:2] != ("tests", "golden"):
+        faults.append(f"{path} has {lines} lines; one idea per file, at most {LONGEST}")
+    faults += [f"{path} names the registry {host}; say which package, not from where" for host in REGISTRIES if host in text]
+    if path.suffix == ".md":
+        for target in LINK.findall(text):
+            if re.match(r"[a-z]+:|#", target):
+                continue
+            if not (ROOT / path.parent / target.split("#")[0]).exists():
+                faults.append(f"{path}: the link {target} leads nowhere")
+
+if f"```cpp\n{read('examples/ten_lines.cc')}```" not in read("README.md"):
+    faults.append("README.md does not contain examples/ten_lines.cc word for word in a cpp block")
+finish(faults, checked)

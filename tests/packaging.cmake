@@ -1,0 +1,21 @@
+# The library as others meet it: the README's example, the installed package, a rule added by a stranger; and the core again
+# under the sanitizers, each in its own build directory below this one.
+add_test(NAME example.ten_lines COMMAND example_ten_lines)
+set_tests_properties(example.ten_lines PROPERTIES LABELS fast PASS_REGULAR_EXPRESSION "step 300  x0 1\\.00")
+
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(scripts ${PROJECT_SOURCE_DIR}/tests)
+  add_test(NAME installed_consumer
+    COMMAND bash ${scripts}/consumer/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/consumer)
+  add_test(NAME add_a_rule COMMAND bash ${scripts}/add_a_rule.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/add_a_rule)
+  # Everything that walks buffers or reads files; and everything that starts threads.
+  set(asan_tests product_test properties_test edges_test bf16_test state_test state_errors_test safetensors_malformed_test)
+  set(tsan_tests determinism_test)
+  foreach(preset asan tsan)
+    add_test(NAME ${preset}
+      COMMAND bash ${scripts}/sanitized.sh ${preset} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/${preset} ${${preset}_tests})
+  endforeach()
+  set_tests_properties(installed_consumer add_a_rule asan tsan PROPERTIES LABELS slow TIMEOUT 600)
+  # The longest first, so that they do not end alone.
+  set_tests_properties(asan tsan PROPERTIES COST 1000)
+endif()

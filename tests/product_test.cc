@@ -1,0 +1,208 @@
+// Rules x decays x element types x instruction sets x sizes x misalignment against the oracle. Each step starts the oracle from
+// the library's own state, so that what is measured is one step's rounding: half a unit in the last place of x, plus a few
+// units of the terms of the change.
+#include <cautious/cautious.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fixture.h"
+#include "oracle.h"
+
+namespace {
+
+using fixture::Bf16;
+using fixture::Guarded;
+using oracle::Vector;
+
+constexpr std::size_t kSizes[] = {0,  1,  2,  3,  4,  5,  6,  7,   8,   9,   10,   11,   12,   13,
+                                  14, 15, 16, 17, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 10007};
+constexpr int kSteps = 3;
+
+template <class T>
+constexpr int kDigits = std::is_same_v<T, Bf16> ? 8 : std::numeric_limits<T>::digits;
+template <class T>
+constexpr double kComputeEps = std::is_same_v<T, double> ? 0x1p-52 : 0x1p-23;
+// Roundings of the oracle itself count in f64.
+template <class T>
+constexpr double kOwnUlps = std::is_same_v<T, double> ? 1 : 0;
+constexpr double kChangeUlps = 8;
+// Sums over a tensor are in double: only f64 sees their rounding, which grows like a random walk.
+template <class T>
+double sum_ulps(std::size_t n) {
+  return std::is_same_v<T, double> ? std::sqrt(static_cast<double>(n)) / 4 : 0;
+}
+
+template <class T>
+double ulp(double value) {
+  return value == 0 ? 0 : std::ldexp(1.0, std::ilogb(value) - kDigits<T> + 1);
+}
+
+oracle::Setup setup(const fixture::RuleName& rule, const std::string& decay, double eps) {
+  oracle::Setup s;
+  s.rule = rule.rule, s.decay = decay;
+  if (!rule.k.empty()) s.k = rule.k, s.p = 2.5, s.e = 0.2, s.fraction = 0.25;
+  if (rule.rule != "adam") s.beta2 = 0.99;
+  s.weight_decay = 0.1;
+  s.doubt = 32 * eps;
+  s.seed = 77;
+  return s;
+}
+
+template <class T>
+struct Tensor {
+  std::string name;
+  Guarded<T> x, g;
+  oracle::Memory memory;
+};
+
+// A piece of state as doubles; empty if the tensor has none of that name.
+template <class T>
+Vector piece(const cautious::Optimizer& optimizer, std::size_t tensor, std::string_view name, std::size_t n) {
+  using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  for (const auto& part : optimizer.state(tensor)) {
+    if (part.name != name) continue;
+    if (part.type == "BF16") {
+      const auto* data = static_cast<const Bf16*>(part.data);
+      Vector wide(n);
+      std::transform(data, data + n, wide.begin(), [](Bf16 value) { return fixture::to_double(value); });
+      return wide;
+    }
+    const auto* data = static_cast<const Compute*>(part.data);
+    return Vector(data, data + n);
+  }
+  return {};
+}
+
+template <class T>
+Vector doubles(Guarded<T>& buffer) {
+  Vector all(buffer.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = fixture::to_double(buffer[i]);
+  return all;
+}
+
+// The largest error in units of what is allowed; 1 passes.
+template <class T>
+double worst_x(Tensor<T>& tensor, const Vector& before, const oracle::Memory& expected, const oracle::Outcome& outcome,
+               double change_ulps) {
+  double worst = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!outcome.clear[i]) continue;
+    const double got = fixture::to_double(tensor.x[i]), want = expected.x[i];
+    const double rounding = (0.5 + kOwnUlps<T>)*std::max(ulp<T>(got), ulp<T>(want));
+    const double compute = std::is_same_v<T, Bf16> ? std::max(std::fabs(before[i]), std::fabs(want)) : 0;
+    const double allowed = rounding * (1 + 1e-6) + kComputeEps<T> * (compute + change_ulps * outcome.change[i]);
+    const double error = std::fabs(got - want);
+    if (!(error <= allowed)) worst = std::max(worst, allowed > 0 ? error / allowed : std::numeric_limits<double>::infinity());
+    if (error <= allowed && allowed > 0) worst = std::max(worst, error / allowed);
+  }
+  return worst;
+}
+
+template <class T>
+double worst_moment(const Vector& got, const Vector& want, const Vector& size) {
+  double worst = 0;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    if (want[i] == 0 && got[i] == 0) continue;
+    worst = std::max(worst, std::fabs(got[i] - want[i]) / (4 * kComputeEps<T> * size[i]));
+  }
+  return worst;
+}
+
+void expect_tally(const cautious::Tally& got, const oracle::Outcome& want, std::size_t n, double eps) {
+  const auto unclear = std::count(want.clear.begin(), want.clear.end(), char{0});
+  EXPECT_EQ(got.count, static_cast<std::int64_t>(n));
+  EXPECT_EQ(got.nonfinite, 0);
+  EXPECT_LE(std::abs(got.decayed - want.decayed), unclear);
+  EXPECT_LE(std::abs(got.active - want.active), unclear);
+  const auto near = [&](double a, double b, const char* what, double size = 0) {
+    EXPECT_LE(std::fabs(a - b), 1e-6 * std::fabs(b) + kChangeUlps * eps * size) << what;
+  };
+  near(got.x2, want.x2, "x2");
+  near(got.g2, want.g2, "g2");
+  if (unclear == 0) near(got.u2, want.u2, "u2");
+  if (unclear == 0) near(got.budget, want.budget, "budget", want.budget_size);
+}
+
+template <class T>
+void fill(Tensor<T>& tensor, fixture::Values& values) {
+  for (std::size_t i = 0; i < tensor.g.size(); ++i) tensor.g[i] = fixture::to_element<T>(values.weight_or_zero());
+}
+
+template <class T>
+void check_step(cautious::Optimizer& optimizer, std::vector<Tensor<T>>& tensors, oracle::Setup s, int step) {
+  const oracle::Rates r{.lr = 0.05 / (1 + step), .lr_max = 0.05, .decay_factor = 1 - 0.2 * step};
+  std::vector<Vector> before;
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    auto& [name, x, g, memory] = tensors[k];
+    before.push_back(doubles(x));
+    memory = {before[k], piece<T>(optimizer, k, "m", x.size()), piece<T>(optimizer, k, "v", x.size()),
+              piece<T>(optimizer, k, "x0", x.size()), step};
+  }
+  const auto& report = optimizer.step({.lr = r.lr, .lr_max = r.lr_max, .decay_factor = r.decay_factor});
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    SCOPED_TRACE("step " + std::to_string(step + 1) + ", tensor " + tensors[k].name);
+    Tensor<T>& tensor = tensors[k];
+    s.name = tensor.name;
+    const oracle::Outcome outcome = oracle::step(s, tensor.memory, doubles(tensor.g), r);
+    const bool sums = s.decay == "selective" || s.k == "l2" || s.k == "lp";
+    const double change_ulps = kChangeUlps + (sums ? sum_ulps<T>(tensor.x.size()) : 0);
+    EXPECT_LE(worst_x(tensor, before[k], tensor.memory, outcome, change_ulps), 1);
+    EXPECT_LE(worst_moment<T>(piece<T>(optimizer, k, "m", tensor.x.size()), tensor.memory.m, outcome.m_size), 1);
+    EXPECT_LE(worst_moment<T>(piece<T>(optimizer, k, "v", tensor.x.size()), tensor.memory.v, tensor.memory.v), 1);
+    EXPECT_TRUE(tensor.x.intact()) << "wrote beside x";
+    EXPECT_TRUE(tensor.g.intact()) << "wrote beside g";
+    expect_tally(report.tensors[k], outcome, tensor.x.size(), kComputeEps<T>);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+template <class T>
+void check(const fixture::RuleName& rule, const std::string& decay, cautious::Isa isa) {
+  SCOPED_TRACE(std::string(cautious::to_string(cautious::element_of<T>())) + " " + fixture::name_of(isa));
+  cautious::Options options;
+  options.seed = 77, options.threads = 1, options.isa = isa;
+  cautious::Optimizer optimizer(fixture::make(rule, decay), options);
+  std::vector<Tensor<T>> tensors;
+  fixture::Values values(5);
+  for (const std::size_t n : kSizes) {
+    for (std::size_t offset = 0; offset < 4; ++offset) {
+      tensors.push_back(
+          {std::to_string(n) + "+" + std::to_string(offset), Guarded<T>(n, offset), Guarded<T>(n, (offset + n) % 4), {}});
+      for (std::size_t i = 0; i < n; ++i) tensors.back().x[i] = fixture::to_element<T>(values.weight_or_zero());
+    }
+  }
+  for (Tensor<T>& tensor : tensors) {
+    const auto index =
+        optimizer.add<T>(tensor.name, {static_cast<std::int64_t>(tensor.x.size())}, tensor.x.data(), tensor.g.data());
+    if (index % 2 == 1 || !cautious::has_anchor(cautious::decay(decay))) continue;
+    const auto anchor = fixture::weights<T>(tensor.x.size(), index);
+    optimizer.set_anchor(index, anchor.data());
+  }
+  const oracle::Setup s = setup(rule, decay, kComputeEps<T>);
+  for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) {
+    for (Tensor<T>& tensor : tensors) fill(tensor, values);
+    check_step(optimizer, tensors, s, step);
+  }
+}
+
+class Product : public testing::TestWithParam<std::tuple<fixture::RuleName, std::string>> {};
+
+TEST_P(Product, AgreesWithTheOracle) {
+  const auto& [rule, decay] = GetParam();
+  for (const cautious::Isa isa : fixture::isas()) {
+    check<float>(rule, decay, isa);
+    check<double>(rule, decay, isa);
+    check<Bf16>(rule, decay, isa);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryRecipe, Product,
+                         testing::Combine(testing::ValuesIn(fixture::every_rule()), testing::ValuesIn(fixture::every_decay())),
+                         [](const auto& at) {
+                           std::string name = std::get<0>(at.param).text() + "_" + std::get<1>(at.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace

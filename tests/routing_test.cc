@@ -1,0 +1,88 @@
+// Routing: the first route that fits decides; patterns, ranks without sides of 1, long sides, and the ready-made splits.
+#include <cautious/routing.h>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <cautious/error.h>
+
+namespace cautious {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+const Group& group(const Routing& routing, std::string_view name, const Shape& shape) {
+  return routing.groups.at(route(routing, name, shape));
+}
+
+Group empty_group(std::string name) { return {.name = std::move(name), .recipe = {}}; }
+
+bool matches(const std::string& pattern, std::string_view name) {
+  const Routing routing{{empty_group("yes"), empty_group("no")}, {{.group = "yes", .pattern = pattern}, {.group = "no"}}};
+  return group(routing, name, {}).name == "yes";
+}
+
+TEST(Routing, Patterns) {
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("", ""));
+  EXPECT_FALSE(matches("", "a"));
+  EXPECT_TRUE(matches("blocks.*.norm.*", "blocks.11.norm.weight"));
+  EXPECT_FALSE(matches("blocks.*.norm.*", "blocks.11.attention.weight"));
+  EXPECT_TRUE(matches("w?", "w1"));
+  EXPECT_FALSE(matches("w?", "w"));
+  EXPECT_FALSE(matches("w?", "w12"));
+  EXPECT_TRUE(matches("*a*b", "xaxbab"));
+  EXPECT_FALSE(matches("*a*b", "xaxba"));
+  EXPECT_TRUE(matches("a**", "a"));
+  EXPECT_FALSE(matches("*a*a*a*a*a*a*a*a*b", std::string(3000, 'a')));  // must not take forever
+}
+
+TEST(Routing, Everything) {
+  const Routing routing = everything(recipe("lion"));
+  EXPECT_EQ(group(routing, "any", {}).decay, DecaySwitch::on);
+  EXPECT_EQ(name_of(group(routing, "any", {3, 4}).recipe.rule), "lion");
+}
+
+TEST(Routing, NoDecayOnVectors) {
+  const Routing routing = no_decay_on_vectors(recipe("adamw"));
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{7}, Shape{1, 7}, Shape{7, 1, 1}, Shape{0}}) {
+    EXPECT_EQ(group(routing, "b", shape).decay, DecaySwitch::off);
+  }
+  for (const Shape& shape : {Shape{2, 7}, Shape{3, 1, 3}, Shape{2, 3, 4, 5}})
+    EXPECT_EQ(group(routing, "w", shape).decay, DecaySwitch::on);
+  EXPECT_EQ(to_string(group(routing, "b", {7}).recipe), to_string(recipe("adamw")));
+}
+
+TEST(Routing, MatricesAndRest) {
+  const Routing routing = matrices_and_rest(recipe("lion"), recipe("adamw"), 1000);
+  EXPECT_EQ(name_of(group(routing, "w", {1000, 4}).recipe.rule), "lion");
+  const Group& embedding = group(routing, "e", {1001, 4});
+  EXPECT_EQ(name_of(embedding.recipe.rule), "adam");
+  EXPECT_EQ(embedding.decay, DecaySwitch::on);
+  const Group& bias = group(routing, "b", {5000});
+  EXPECT_EQ(name_of(bias.recipe.rule), "adam");
+  EXPECT_EQ(bias.decay, DecaySwitch::off);
+}
+
+TEST(Routing, Errors) {
+  const Routing narrow{{empty_group("a")}, {{.group = "a", .min_rank = 2}}};
+  try {
+    route(narrow, "bias", Shape{3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "no route for tensor 'bias' of shape [3]; 1 routes tried, add one with pattern '*'");
+    EXPECT_EQ(error.fault(), Fault::usage);
+  }
+  const Routing mistyped{{empty_group("matrices")}, {{.group = "matrises"}}};
+  try {
+    route(mistyped, "w", Shape{3, 3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "no parameter group named 'matrises'; did you mean 'matrices'? choices: matrices");
+  }
+}
+
+}  // namespace
+}  // namespace cautious
