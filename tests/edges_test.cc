@@ -38,10 +38,11 @@ TYPED_TEST(Denormals, AreZeroInsideAStep) {
     EXPECT_EQ(once("none", T(1), tiny, static_cast<double>(large)).x[0], 1) << "a denormal gradient";
     EXPECT_EQ(once("none", least * T(1.5), least, 1).x[0], 0) << "a denormal result";
     EXPECT_EQ(once("none", least * 4, least, 1).x[0], least * 3) << "a normal result";
-    const auto masked = once("cautious", T(-1), tiny, 0.5);
-    EXPECT_EQ(masked.x[0], T(-0.75)) << "a denormal direction is u = 0, which decays";
-    EXPECT_EQ(masked.reports[0].total.decayed, 1);
-    EXPECT_EQ(masked.reports[0].total.active, 0);
+    const auto against = once("cautious", T(-1), tiny, 0.5), along = once("cautious", T(-1), -tiny, 0.5);
+    EXPECT_EQ(against.x[0], T(-1)) << "a denormal direction does not move x, but its sign decides the mask";
+    EXPECT_EQ(against.reports[0].total.decayed, 0);
+    EXPECT_EQ(along.x[0], T(-0.75));
+    EXPECT_EQ(along.reports[0].total.active, 1);
   }
 }
 

@@ -39,6 +39,7 @@ struct Outcome {
   Vector u_size, m_size, change;  // magnitude of the terms behind u, m and x' - x
   std::vector<char> clear;
   std::int64_t decayed = 0, active = 0;
+  std::int64_t decayed_doubt = 0;  // how far `decayed` may be off where x does not notice: selective with r near 0
   double x2 = 0, g2 = 0, u2 = 0, budget = 0;
   double budget_size = 0;  // of the terms behind the budget where it is a small difference
 };
@@ -205,9 +206,8 @@ inline void selective(const Setup& s, Memory& at, const Vector& g, const Rates& 
     dot_size += std::fabs(g[i] * from[i]);
   }
   const double far = norm(to), near = norm(from);
-  if (std::fabs(dot) < s.doubt * dot_size || std::fabs(far - near) < s.doubt * norm(size)) {
-    std::fill(out.clear.begin(), out.clear.end(), char{0});
-  }
+  if (std::fabs(dot) < s.doubt * dot_size) std::fill(out.clear.begin(), out.clear.end(), char{0});
+  if (std::fabs(far - near) < s.doubt * norm(size)) out.decayed_doubt = static_cast<std::int64_t>(n);
   double ratio = far == 0 ? 0 : std::max(0.0, std::min(1.0, (far - near) / far));
   if (!(dot > 0)) ratio = 0;
   if (ratio > 0) out.decayed = static_cast<std::int64_t>(n);

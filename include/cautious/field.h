@@ -29,6 +29,9 @@ struct Field {
   std::string_view help;
 };
 
+template <class Owner, class Value>
+Field(std::string_view, Value Owner::*, Range, std::string_view) -> Field<Owner, Value>;
+
 // A field whose value is one of an enumeration's names (an array `names_of(Enum)` found by argument lookup).
 template <class Owner, class Enum>
 struct Choice {
@@ -36,5 +39,8 @@ struct Choice {
   Enum Owner::*member;
   std::string_view help;
 };
+
+template <class Owner, class Enum>
+Choice(std::string_view, Enum Owner::*, std::string_view) -> Choice<Owner, Enum>;
 
 }  // namespace cautious

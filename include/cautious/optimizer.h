@@ -2,6 +2,7 @@
 // instruction set.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -21,6 +22,10 @@ enum class Nonfinite { propagate, skip, error };
 enum class Norms { off, on };
 enum class Isa { best, portable, avx2 };
 
+constexpr auto names_of(Nonfinite) { return std::array<std::string_view, 3>{"propagate", "skip", "error"}; }
+constexpr auto names_of(Norms) { return std::array<std::string_view, 2>{"off", "on"}; }
+constexpr auto names_of(Isa) { return std::array<std::string_view, 3>{"best", "portable", "avx2"}; }
+
 // Runs body(0) ... body(count - 1) in any order on any threads and returns when all are done.
 using ParallelFor = std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)>;
 
@@ -33,14 +38,14 @@ struct Options {
   double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
   std::uint64_t seed = 0;      // of the random decay and stochastic rounding
   int threads = 0;             // 0: OpenMP's default
-  ParallelFor parallel_for;    // instead of OpenMP
+  ParallelFor parallel_for = {};    // instead of OpenMP
   Isa isa = Isa::best;         // the environment variable CAUTIOUS_ISA overrides best
 };
 
 // A caller's tensor. x and g stay the caller's and must outlive the next step; a null g leaves the tensor out of a step.
 struct Parameter {
-  std::string name;  // unique
-  std::vector<std::int64_t> shape;
+  std::string name = {};  // unique
+  std::vector<std::int64_t> shape = {};
   Element element = Element::f32;   // of x
   Element gradient = Element::f32;  // of g: x's, or f32 beside bf16
   void* x = nullptr;

@@ -42,7 +42,7 @@ std::string_view name_of(const Rule& rule);
 std::string_view name_of(const Decay& decay);
 std::string_view name_of(Coupling coupling);
 
-// All fields: of the rule, of the decay, then `decay`, `coupling` and `weight_decay`.
+// All fields: of the rule, `decay` and its own fields, `coupling` and `weight_decay`; set() in this order repeats the recipe.
 std::vector<FieldInfo> fields(const Recipe& recipe);
 
 // Sets one field by name. Unknown name, unreadable value or value out of range: an Error; the recipe is unchanged.

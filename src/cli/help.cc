@@ -19,7 +19,8 @@ std::string ExamplesFirst::make_help(const CLI::App* app, std::string name, CLI:
 }
 
 std::string ExamplesFirst::make_description(const CLI::App* app) const {
-  return app->get_description() + "\n\nExamples:\n" + app->get_footer() + "\n\n";
+  const std::string examples = app->get_footer();
+  return app->get_description() + (examples.empty() ? "\n\n" : "\n\nExamples:\n" + examples + "\n\n");
 }
 
 }  // namespace cautious::cli

@@ -44,7 +44,6 @@ int code_of(Fault fault) { return fault == Fault::usage ? kUsage : fault == Faul
 int run(int argc, char** argv) {
   CLI::App app("Optimizers with cautious weight decay.", "cautious");
   app.formatter(std::make_shared<ExamplesFirst>());
-  app.footer(kExamples);
   app.set_version_flag("--version", "cautious " CAUTIOUS_VERSION, "Print the version");
   app.set_help_flag("--help,-h", "Print this help");
   app.require_subcommand(1);
@@ -53,6 +52,7 @@ int run(int argc, char** argv) {
   add_lab(app, chosen);
   add_bench(app, chosen);
   for (CLI::App* verb : app.get_subcommands({})) verb->group("Verbs");
+  app.footer(kExamples);  // after the verbs, which would inherit it
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -35,8 +35,6 @@ constexpr const char* kExamples =
 constexpr Range kThreads{0, 4096, false, false};
 constexpr Range kSeed{0, 0x1p63, false, true};
 constexpr std::array<std::string_view, 2> kMoments{"f32", "bf16"};
-constexpr std::array<std::string_view, 3> kRoundings{"nearest", "stochastic", "split"};
-constexpr std::array<std::string_view, 3> kNonfinites{"propagate", "skip", "error"};
 
 struct Arguments {
   std::string trace, out;
@@ -83,9 +81,9 @@ Options options_of(const Arguments& args) {
     options.moments = index_of_name("moments type", *text, kMoments) == 0 ? Element::f32 : Element::bf16;
   }
   if (const auto* text = args.find("rounding"))
-    options.rounding = static_cast<Rounding>(index_of_name("rounding", *text, kRoundings));
+    options.rounding = named<Rounding>("rounding", *text);
   if (const auto* text = args.find("nonfinite")) {
-    options.nonfinite = static_cast<Nonfinite>(index_of_name("nonfinite policy", *text, kNonfinites));
+    options.nonfinite = named<Nonfinite>("nonfinite policy", *text);
   }
   if (const auto* text = args.find("grad_clip")) options.grad_clip = to_number("grad_clip", *text, kNonnegative);
   if (const auto* text = args.find("update_rms_clip"))
@@ -155,8 +153,8 @@ void write(const Arguments& args, const ReplayPlan& plan, const Trace& trace, co
                         {{"cautious", CAUTIOUS_VERSION},
                          {"recipe", to_string(plan.recipe)},
                          {"lr_max", to_text(plan.lr_max)},
-                         {"rounding", std::string(kRoundings.at(static_cast<std::size_t>(plan.options.rounding)))},
-                         {"nonfinite", std::string(kNonfinites.at(static_cast<std::size_t>(plan.options.nonfinite)))},
+                         {"rounding", name_in_list(plan.options.rounding)},
+                         {"nonfinite", name_in_list(plan.options.nonfinite)},
                          {"grad_clip", to_text(plan.options.grad_clip)},
                          {"update_rms_clip", to_text(plan.options.update_rms_clip)},
                          {"seed", std::to_string(plan.options.seed)},
@@ -246,8 +244,8 @@ void add_replay(CLI::App& app, Verb& chosen) {
          "Weight decay from 1 to --wd_final: " + join(names_of(Curve{})) + " (default: constant)");
   option("wd_final", "NUMBER", "Schedule", "Final factor on the weight decay (default: 0)");
   option("moments", "NAME", "Arithmetic", "Type of the moments: " + join(kMoments) + " (default: f32; F64 for F64)");
-  option("rounding", "NAME", "Arithmetic", "Of BF16 parameters: " + join(kRoundings) + " (default: nearest)");
-  option("nonfinite", "NAME", "Arithmetic", "Non-finite gradients: " + join(kNonfinites) + " (default: propagate)");
+  option("rounding", "NAME", "Arithmetic", "Of BF16 parameters: " + join(names_of(Rounding{})) + " (default: nearest)");
+  option("nonfinite", "NAME", "Arithmetic", "Non-finite gradients: " + join(names_of(Nonfinite{})) + " (default: propagate)");
   option("grad_clip", "NUMBER", "Arithmetic", "Largest norm of the gradient (default: 0, off)");
   option("update_rms_clip", "NUMBER", "Arithmetic", "Largest RMS of the direction (default: 0, off)");
   option("seed", "NUMBER", "Arithmetic", "Of decay random and stochastic rounding (default: 0)");

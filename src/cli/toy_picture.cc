@@ -67,7 +67,7 @@ PlanePanel panel_of(const ToyStudy& study) {
 
 PlaneFigure toy_picture(std::span<const ToyStudy> studies) {
   PlaneFigure figure;
-  figure.title = "Where weight decay leads on a curve of minimisers";
+  figure.title = "Where weight decay leads";
   figure.subtitle = settings(studies.front().options);
   figure.note =
       "Dashed: the minimisers. Band: their Pareto front. Shaded: the box |x|, |y| ≤ 1/λ of AdamW. Contours: equal steps of "

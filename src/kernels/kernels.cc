@@ -77,8 +77,8 @@ void apply_projection(const kernels::Terms<T>& terms, const kernels::Streams<T>&
 }
 
 template <class T>
-void scale(T factor, const T* __restrict in, T* __restrict out, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = factor * in[i];
+void scale(double factor, const T* in, T* out, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(factor * static_cast<double>(in[i]));
 }
 
 template <class T>

@@ -62,7 +62,7 @@ struct Table {
   Apply<T> apply[std::variant_size_v<Decay>][2];  // without and with sums; null where the decay looks at whole tensors
   // Selective projection decay: x <- y - k (y - x0) with y = x - lr u; k is passed as wd.
   Apply<T> project[2];
-  void (*scale)(T factor, const T* in, T* out, std::size_t n);
+  void (*scale)(double factor, const T* in, T* out, std::size_t n);  // the product is in double, then rounded to T
   // Sum of squares, and the number of non-finite entries added to `nonfinite`.
   double (*survey)(const T* g, std::size_t n, std::int64_t& nonfinite);
 };

@@ -31,7 +31,7 @@ void Optimizer::Parts::resolve(const StepInput& input) {
     move.g_scale = report.clip_scale;
     move.decay = decays ? recipe.decay.index() : kIndexOf<None>;
     move.projects = move.decay == kIndexOf<Selective>;
-    if (move.decay != kIndexOf<None>) {
+    if (move.decay != kIndexOf<None> && (move.lr > 0 || move.projects)) {
       const double wd = recipe.weight_decay * input.decay_factor;
       move.wd = move.projects ? wd : coupled_weight_decay(recipe.coupling, wd, move.lr, input.lr_max * group.lr_multiplier);
     }

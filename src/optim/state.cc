@@ -1,5 +1,4 @@
 // The optimizer's state: where it lives, and its safetensors file. Loading checks everything before it changes anything.
-#include <charconv>
 #include <cstring>
 #include <span>
 
@@ -10,6 +9,7 @@
 
 #include "io/safetensors.h"
 #include "optim/parts.h"
+#include "recipe/names.h"
 
 namespace cautious {
 namespace {
@@ -46,9 +46,8 @@ std::string identity(const Slot& slot, const Group& group) {
 }
 
 std::string identity(const Options& options) {
-  const char* roundings[] = {"nearest", "stochastic", "split"};
   return fmt::format("moments={} rounding={} seed={} grad_clip={} update_rms_clip={}", to_string(options.moments),
-                     roundings[static_cast<int>(options.rounding)], options.seed, options.grad_clip, options.update_rms_clip);
+                     name_in_list(options.rounding), options.seed, options.grad_clip, options.update_rms_clip);
 }
 
 const std::string& entry(const io::Metadata& metadata, const std::string& key, const std::string& file) {
@@ -62,13 +61,17 @@ void require_equal(const std::string& file, const std::string& what, const std::
   throw Error(Fault::data, fmt::format("{}: {} differs: the file has '{}', this optimizer '{}'", file, what, there, here));
 }
 
-std::int64_t whole_number(const std::string& text, const std::string& key, const std::string& file) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw Error(Fault::data, fmt::format("{}: '{}' is '{}', not a whole number", file, key, text));
-  }
-  return value;
+// Numbers of the metadata; what is wrong in them is the file's fault.
+std::int64_t whole_number(const std::string& text, const std::string& key, const std::string& file) try {
+  return to_integer(key, text, {0, 0x1p62, false, false});
+} catch (const Error& error) {
+  throw Error(Fault::data, file + ": " + error.what());
+}
+
+double fraction(const std::string& text, const std::string& key, const std::string& file) try {
+  return to_number(key, text, kFraction);
+} catch (const Error& error) {
+  throw Error(Fault::data, file + ": " + error.what());
 }
 
 }  // namespace
@@ -115,6 +118,7 @@ void Optimizer::save(const std::filesystem::path& path) const {
     const std::string& name = slot.parameter.name;
     metadata[name + ".recipe"] = identity(slot, p.routing.groups[slot.group]);
     metadata[name + ".t"] = std::to_string(slot.t);
+    metadata[name + ".density"] = to_text(slot.density);
     for (const Piece& piece : pieces(slot)) {
       tensors.push_back({name + "." + piece.name, piece.type, slot.parameter.shape, {piece.data, piece.bytes}});
     }
@@ -141,11 +145,13 @@ void Optimizer::load(const std::filesystem::path& path) {
   };
   std::vector<Copy> copies;
   std::vector<std::int64_t> steps;
+  std::vector<double> densities;
   for (Slot& slot : p.slots) {
     const std::string& name = slot.parameter.name;
     require_equal(file, "the recipe of '" + name + "'", entry(metadata, name + ".recipe", file),
                   identity(slot, p.routing.groups[slot.group]));
     steps.push_back(whole_number(entry(metadata, name + ".t", file), name + ".t", file));
+    densities.push_back(fraction(entry(metadata, name + ".density", file), name + ".density", file));
     for (const Piece& piece : pieces(slot)) {
       const io::TensorInfo& tensor = source.require(name + "." + piece.name);
       require_equal(file, "the type of '" + tensor.name + "'", tensor.type, piece.type);
@@ -154,15 +160,18 @@ void Optimizer::load(const std::filesystem::path& path) {
       copies.push_back({piece.data, source.data(tensor)});
     }
   }
-  if (copies.size() != source.tensors().size() || metadata.size() != 3 + 2 * p.slots.size()) {
+  if (copies.size() != source.tensors().size() || metadata.size() != 3 + 3 * p.slots.size()) {
     throw Error(Fault::data, fmt::format("{}: the file has state of {} tensors, this optimizer has {} tensors", file,
-                                         (metadata.size() - 3) / 2, p.slots.size()));
+                                         (metadata.size() - 3) / 3, p.slots.size()));
   }
 
   for (const Copy& copy : copies) {
     if (!copy.from.empty()) std::memcpy(copy.to, copy.from.data(), copy.from.size());
   }
-  for (std::size_t s = 0; s < p.slots.size(); ++s) p.slots[s].t = steps[s];
+  for (std::size_t s = 0; s < p.slots.size(); ++s) {
+    p.slots[s].t = steps[s];
+    p.slots[s].density = densities[s];
+  }
   p.report.step = step;
 }
 

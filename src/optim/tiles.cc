@@ -21,7 +21,7 @@ class Tiles {
   const T* gradient(std::size_t at, std::size_t n) {
     const T* g = load(slot_.parameter.gradient, slot_.parameter.g, at, n, g_);
     if (direct || move_.g_scale == 1) return g;
-    table_.scale(static_cast<T>(move_.g_scale), g, g_, n);
+    table_.scale(move_.g_scale, g, g_, n);
     return g_;
   }
 
@@ -177,7 +177,7 @@ void apply_only(const kernels::Kernels& kernels, const Slot& slot, const Options
     each_tile(chunk, [&](std::size_t at, std::size_t n) {
       const T* u = reinterpret_cast<const T*>(slot.u) + at;
       if (move.u_scale != 1) {
-        table.scale(static_cast<T>(move.u_scale), u, tiles.direction(), n);
+        table.scale(move.u_scale, u, tiles.direction(), n);
         u = tiles.direction();
       }
       apply(terms, {u, tiles.gradient(at, n), tiles.parameter(at, n), tiles.anchor(at, n), at}, n, counted);
@@ -195,9 +195,9 @@ Dots dots(const kernels::Kernels& kernels, const Slot& slot, const Move& move, c
       const T* g = tiles.gradient(at, n);
       const T* x = tiles.parameter(at, n);
       const T* x0 = tiles.anchor(at, n);
-      const T lr = static_cast<T>(move.lr), u_scale = static_cast<T>(move.u_scale);
+      const T lr = static_cast<T>(move.lr);
       for (std::size_t i = 0; i < n; ++i) {
-        const T clipped = u_scale * u[i];
+        const T clipped = static_cast<T>(move.u_scale * static_cast<double>(u[i]));
         sum.u2 += static_cast<double>(u[i]) * static_cast<double>(u[i]);
         sum.ux += static_cast<double>(clipped) * static_cast<double>(x[i]);
         if (x0 == nullptr) continue;

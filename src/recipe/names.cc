@@ -92,6 +92,10 @@ std::size_t index_of_name(std::string_view what, std::string_view value, Names c
   return static_cast<std::size_t>(at - choices.begin());
 }
 
+void no_such_choice(std::string_view what, int value, Names choices) {
+  throw Error(Fault::usage, fmt::format("{} is number {}; choices: {}", what, value, join(choices)));
+}
+
 std::string to_string(const Range& range) {
   return fmt::format("{}{}, {}{}", range.low_open ? '(' : '[', range.low,
                      range.high >= kLargest ? "inf" : fmt::format("{}", range.high), range.high_open ? ')' : ']');

@@ -30,11 +30,25 @@ std::string unknown(std::string_view what, std::string_view value, Names choices
 // Place of the value among the choices; otherwise an Error that says unknown().
 std::size_t index_of_name(std::string_view what, std::string_view value, Names choices);
 
+[[noreturn]] void no_such_choice(std::string_view what, int value, Names choices);
+
 // The enumerator of that name, for an enumeration with names_of().
 template <class Enum>
 Enum named(std::string_view what, std::string_view value) {
   constexpr auto names = names_of(Enum{});
   return static_cast<Enum>(index_of_name(what, value, names));
+}
+
+template <class Enum>
+std::string name_in_list(Enum value) {
+  return std::string(names_of(Enum{}).at(static_cast<std::size_t>(value)));
+}
+
+// Throws an Error if the value is none of the enumeration's, as after a wrong cast.
+template <class Enum>
+void check_choice(Enum value, std::string_view what) {
+  constexpr auto names = names_of(Enum{});
+  if (static_cast<std::size_t>(value) >= names.size()) no_such_choice(what, static_cast<int>(value), names);
 }
 
 // "[0, 1)"; an end at kLargest reads inf.

@@ -62,14 +62,20 @@ std::vector<std::string_view> all_recipes() {
   return names;
 }
 
-// Calls visitor(owner, field) for every field of the rule and of the decay; a const recipe gives const owners.
+// Calls visitor(owner, field) for every field of a rule or decay; a const variant gives const owners.
+template <class Variant, class Visitor>
+void each_field_of(Variant& variant, const Visitor& visitor) {
+  std::visit(
+      [&]<class Owner>(Owner& owner) {
+        std::apply([&](const auto&... field) { (visitor(owner, field), ...); }, std::remove_const_t<Owner>::fields());
+      },
+      variant);
+}
+
 template <class AnyRecipe, class Visitor>
 void each_field(AnyRecipe& recipe, const Visitor& visitor) {
-  const auto of_owner = [&]<class Owner>(Owner& owner) {
-    std::apply([&](const auto&... field) { (visitor(owner, field), ...); }, std::remove_const_t<Owner>::fields());
-  };
-  std::visit(of_owner, recipe.rule);
-  std::visit(of_owner, recipe.decay);
+  each_field_of(recipe.rule, visitor);
+  each_field_of(recipe.decay, visitor);
 }
 
 template <class Owner, class Value>
@@ -106,12 +112,6 @@ void assign(Owner& owner, const Choice<Owner, Enum>& field, std::string_view wha
 template <class Owner, class Value>
 void check_field(const Owner& owner, const Field<Owner, Value>& field, std::string_view what) {
   check_range(what, static_cast<double>(owner.*field.member), field.range);
-}
-template <class Enum>
-void check_choice(Enum value, std::string_view what) {
-  const auto names = names_of(Enum{});
-  if (static_cast<std::size_t>(value) < names.size()) return;
-  throw Error(Fault::usage, fmt::format("{} is number {}; choices: {}", what, static_cast<int>(value), join(names)));
 }
 template <class Owner, class Enum>
 void check_field(const Owner& owner, const Choice<Owner, Enum>& field, std::string_view what) {
@@ -153,10 +153,12 @@ std::string_view name_of(Coupling coupling) {
 
 std::vector<FieldInfo> fields(const Recipe& recipe) {
   std::vector<FieldInfo> all;
-  each_field(recipe, [&](const auto& owner, const auto& field) {
+  const auto describe = [&](const auto& owner, const auto& field) {
     all.push_back({std::string(field.name), text_of(owner, field), valid_of(field), std::string(field.help)});
-  });
+  };
+  each_field_of(recipe.rule, describe);
   all.push_back({"decay", std::string(name_of(recipe.decay)), join(Decays::names), "which coordinates decay"});
+  each_field_of(recipe.decay, describe);
   all.push_back(
       {"coupling", std::string(name_of(recipe.coupling)), join(names_of(Coupling{})), "how decay follows the learning rate"});
   all.push_back({"weight_decay", to_text(recipe.weight_decay), to_string(kNonnegative), "strength of the decay"});

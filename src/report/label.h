@@ -31,7 +31,4 @@ class LabelPlanner {
   std::vector<Rectangle> taken_;
 };
 
-// Number of characters of UTF-8 text.
-std::size_t characters(std::string_view text);
-
 }  // namespace cautious

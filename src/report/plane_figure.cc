@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,27 @@ namespace cautious {
 namespace {
 
 constexpr double kPlot = 440, kGap = 76, kLeft = 56, kRight = 24;
-constexpr double kPlotTop = 108, kTable = 58, kRow = 21, kBelowTable = 48;
+constexpr double kPlotTop = 108, kTable = 58, kRow = 21, kBelowTable = 48, kLine = 17;
+
+// Lines of at most `width` points in the size of the style class "soft".
+std::vector<std::string> wrapped(const std::string& text, double width) {
+  constexpr double kPerByte = 7;
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!lines.back().empty() && static_cast<double>(lines.back().size() + 1 + word.size()) * kPerByte > width)
+      lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
+}
+
+void draw_lines(Svg& svg, SvgPoint at, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    svg.text(at, "soft start", line);
+    at.y += kLine;
+  }
+}
 
 void draw_table(Svg& svg, double left, double top, const PlaneFigure& figure, const PlanePanel& panel) {
   const auto line = [&](double y) {
@@ -57,24 +78,27 @@ std::string pretty(double value) {
 }
 
 std::string to_svg(const PlaneFigure& figure) {
-  std::size_t panels = figure.panels.size(), rows = 0;
+  std::size_t rows = 0;
   for (const PlanePanel& panel : figure.panels) rows = std::max(rows, panel.paths.size());
-  const double table = kPlotTop + kPlot + kTable;
-  const double height = table + 7 + static_cast<double>(rows) * kRow + kBelowTable;
-  const double width = kLeft + static_cast<double>(panels) * (kPlot + kGap) - kGap + kRight;
+  const double inner = static_cast<double>(figure.panels.size()) * (kPlot + kGap) - kGap;
+  const auto subtitle = wrapped(figure.subtitle, inner), note = wrapped(figure.note, inner);
+  const double plot = kPlotTop + static_cast<double>(subtitle.size() - 1) * kLine;
+  const double table = plot + kPlot + kTable;
+  const double below = table + 7 + static_cast<double>(rows) * kRow + kBelowTable - 14;
+  const double width = kLeft + inner + kRight, height = below + static_cast<double>(note.size() - 1) * kLine + 14;
   Svg svg(width, height, figure.title, figure.description, kPlaneStyle);
   svg.element("rect", {{"class", "page"}, {"width", svg_number(width)}, {"height", svg_number(height)}});
   svg.text({kLeft, 34}, "title start", figure.title);
-  svg.text({kLeft, 56}, "soft start", figure.subtitle);
+  draw_lines(svg, {kLeft, 56}, subtitle);
   double left = kLeft;
   for (const PlanePanel& panel : figure.panels) {
-    svg.text({left, kPlotTop - 14}, "panel start", panel.title);
-    svg.text({left + kPlot, kPlotTop - 14}, "formula end", panel.formula);
-    draw_panel(svg, {left, kPlotTop, left + kPlot, kPlotTop + kPlot}, panel);
+    svg.text({left, plot - 14}, "panel start", panel.title);
+    svg.text({left + kPlot, plot - 14}, "formula end", panel.formula);
+    draw_panel(svg, {left, plot, left + kPlot, plot + kPlot}, panel);
     draw_table(svg, left, table, figure, panel);
     left += kPlot + kGap;
   }
-  svg.text({kLeft, height - 14}, "soft start", figure.note);
+  draw_lines(svg, {kLeft, below}, note);
   return svg.finish();
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import trace_file
 
-PROGRAM = sys.argv.pop(1)
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 USAGE, DATA, FAILURE = 2, 3, 1
 X, G = np.ones((2, 3)), np.ones((4, 2, 3))
 GOOD = {"x": X, "g": G}

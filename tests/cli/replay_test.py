@@ -13,7 +13,7 @@ import replay_numpy
 import trace_file
 from trace_file import Bf16
 
-PROGRAM = sys.argv.pop(1)
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 OPTIMIZERS = ["sgd", "sgdm", "adam", "adamw", "adamc", "lion", "lion-k"]
 DECAYS = ["none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"]
 KS = [{"k": "l1"}, {"k": "l2"}, {"k": "lp", "p": 3}, {"k": "huber", "e": 0.05}, {"k": "relativistic", "e": 0.05},

@@ -47,6 +47,10 @@ def stored(dtype, a):
     return model.bf16_nearest(a) if dtype == "bf16" else a
 
 
+def f32_row(values):
+    return [stored("f32", a) for a in values]
+
+
 def edge(dtype):
     pairs = EDGE[dtype]
     gradients = [[stored(dtype, g * BENDS[i % 3][s]) for i, (_, g) in enumerate(pairs)] for s in range(4)]
@@ -80,6 +84,17 @@ def nonfinite():
     inf, nan = math.inf, math.nan
     return {"x": [1.0, -1.0, 0.0, 2.0, -2.0, 0.5, 0.0],
             "g": [[0.5, nan, nan, inf, -inf, 0.25, inf], [0.5] * 7, [-0.5, 1.0, 1.0, 1.0, 1.0, -inf, 1.0]]}
+
+
+def tiny():
+    """Subnormal parameters and gradients beside numbers of nearly their size: that operands count as zeros shows."""
+    g = f32_row([0.0, 2e-36, 2e-36, 5e-39, -5e-39])
+    return {"x": f32_row([2e-38, 5e-39, -5e-39, -2e-38, 1.0]), "g": [g, g]}
+
+
+def tied():
+    """One step of 2^-8 away from a bf16 number between 1 and 2: halfway to the next."""
+    return {"x": [1.0, 1.0078125, -1.0, -1.0078125, 1.0], "g": [[-1.0, -1.0, 1.0, 1.0, -0.99609375]]}
 
 
 def whole_tensor(case):
@@ -118,10 +133,11 @@ def product():
 
 def couplings():
     factors, names = [1.0, 0.75, 0.5, 0.25], ("plain", "corrected", "independent", "squared")
-    cases = [new_case(coupling, rule, "cautious", *kind, coupling=coupling, decay_factor=factors)
+    odd = {"lr": [0.31, 0.97, 0.71, 0.17], "weight_decay": 0.6}  # shows the order of the operations in double
+    cases = [new_case(coupling, rule, "cautious", *kind, coupling=coupling, decay_factor=factors, **odd)
              for coupling in names for rule in ("sgdm", "adam") for kind in TYPES[:2]]
     cases += [new_case("factor", "adam", "selective", *kind, decay_factor=factors) for kind in TYPES[:2]]
-    cases += [new_case("multiplier " + coupling, "sgdm", "cautious", "f64", coupling=coupling, lr_multiplier=0.3)
+    cases += [new_case("multiplier " + coupling, "sgdm", "cautious", "f64", coupling=coupling, lr_multiplier=0.3, **odd)
               for coupling in names]
     return cases + [new_case("off", "adam", decay, "f32", input="turning f32", decay_switch="off")
                     for decay in ("cautious", "anchored", "selective")]
@@ -159,6 +175,11 @@ def others():
     cases += [new_case("nonfinite", "sgd", "cautious", "bf16", rounding, input="nonfinite", lr=LR[:3])
               for rounding in ("nearest", "stochastic", "split")]
     cases += [new_case("skip", "adam", "cautious", "f32", input="nonfinite", lr=LR[:3], nonfinite="skip")]
+    cases += [new_case("tiny", "sgd", decay, "f32", input="tiny", lr=[0.01, 0.1], **extra)
+              for decay, extra in (("cautious", {}), ("anchored", {"anchor": "tiny anchor"}))]
+    cases += [new_case("ties", "sgd", "none", *kind, input="tied", lr=[2.0**-8]) for kind in (TYPES[2], TYPES[4])]
+    cases += [new_case("at e", "lion-k threshold", "cautious", "f32", input="tied", lr=LR[:1],
+                       fields={"beta1": 0.0, "beta2": 0.9, "k": "threshold", "e": 0.99609375})]
     cases += [new_case("pause", "adam", "random", *kind, input="pausing " + kind[0]) for kind in (TYPES[0], TYPES[3])]
     # Longer than a tile of 64, with an odd tail, so that loops with several bodies are seen.
     wide = [("adam", "cautious", TYPES[0]), ("lion", "random", TYPES[0]), ("sgdm", "gradient", TYPES[1]),
@@ -198,7 +219,8 @@ def run(case, inputs):
 
 
 def make_inputs():
-    inputs = {"nonfinite": nonfinite()}
+    inputs = {"nonfinite": nonfinite(), "tied": tied(), "tiny": tiny()}
+    inputs["tiny anchor"] = {"x": f32_row([1e-39, 0.0, 3e-38, -1e-39, 1e-39]), "g": []}
     for dtype in ("f32", "f64", "bf16"):
         inputs["edge " + dtype] = edge(dtype)
         inputs["mild " + dtype] = mild(dtype, 9, 4, 1)

@@ -186,7 +186,7 @@ def clear(total, parts):
 
 def clipped(T, values, limit, size):
     """Values scaled so that their size is the limit at most; a size that is not finite scales nothing."""
-    return [T.mul(T.of(limit / size), a) for a in values] if math.isfinite(size) and size > limit else values
+    return [T.of(limit / size * a) for a in values] if math.isfinite(size) and size > limit else values
 
 
 class Tensor:
@@ -211,7 +211,7 @@ class Tensor:
         return subgradient(T, f, u) if self.case["rule"] == "lion-k" else u
 
     def step(self, g, lr, lr_max, decay_factor):
-        """One step; returns (decayed, active, nonfinite, skipped)."""
+        """One step; returns (decayed, active, nonfinite, skipped); counts of a step with a NaN are None."""
         case, T, n = self.case, self.T, len(g)
         lr, lr_max = lr * case.get("lr_multiplier", 1.0), lr_max * case.get("lr_multiplier", 1.0)
         nonfinite = sum(not math.isfinite(a) for a in g)
@@ -236,6 +236,8 @@ class Tensor:
             decayed = sum(on)
             new = [T.fma(-T.of(lr), T.fma(wd, pull[i] if on[i] else 0.0, u[i]), x[i]) for i in range(n)]
         self.store(new)
+        if any(map(math.isnan, [*u, *g, *pull])):  # the mask of a NaN goes by its sign bit, which IEEE leaves open
+            return None, None, nonfinite, False
         return decayed, active, nonfinite, False
 
     def mask(self, u, g, pull):

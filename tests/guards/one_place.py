@@ -3,16 +3,16 @@ import re
 
 from tree import files, finish, read
 
+DECAYS = "include/cautious/decays/"
 # Pattern -> where it occurs and how often. Comments do not count.
 PLACES = {
     # the mask: on unless the signs are strictly opposite
-    r"signed_like\([^()]*\) >= 0": {"include/cautious/decays/cautious.h": 1, "include/cautious/decays/gradient.h": 1},
+    r"return !opposite_signs\(": {DECAYS + "cautious.h": 1, DECAYS + "gradient.h": 1},
     # the step itself: x - lr (u + wd [on] x), rounded once
     r"fma\(\s*-lr\s*,\s*fma\(": {"src/kernels/algorithm1.h": 1},
 }
-# signed_like(): its definition, the two masks and the count of active coordinates.
-SIGNED_LIKE = {"include/cautious/scalar.h", "include/cautious/decays/cautious.h", "include/cautious/decays/gradient.h",
-               "src/kernels/algorithm1.h"}
+# Who may ask for the sign of a product: the definition, the two masks, and the count of active coordinates.
+SIGNS = {"include/cautious/scalar.h", DECAYS + "cautious.h", DECAYS + "gradient.h", "src/kernels/algorithm1.h"}
 
 code = {str(path): re.sub(r"//.*", "", read(path)) for path in files("include", "src", suffixes={".h", ".cc"})}
 faults = []
@@ -21,6 +21,6 @@ for pattern, expected in PLACES.items():
     if found != expected:
         faults.append(f"'{pattern}' is expected in {expected}, found in {found}")
 for path, text in code.items():
-    if "signed_like(" in text and path not in SIGNED_LIKE:
-        faults.append(f"{path} uses signed_like(); a mask belongs in include/cautious/decays/")
+    if re.search(r"(opposite|equal)_signs\(", text) and path not in SIGNS:
+        faults.append(f"{path} compares signs; a mask belongs in {DECAYS}")
 finish(faults, len(code))

@@ -35,7 +35,11 @@ using Streams = kernels::Streams<float>;
                                              kernels::Stream stream) {
   store_stochastic(in, out, kTile, stream, 0);
 }
-[[gnu::flatten]] double probe_sum_squares(const float* __restrict p) { return sum_squares(p, FullTile{}); }
-[[gnu::flatten]] double probe_sum_abs(const float* __restrict p) { return sum_abs(p, FullTile{}); }
+[[gnu::flatten]] double probe_sum_squares(const float* p) {
+  return sum_lanes<float>(p, [](float sum, float value) { return fma(value, value, sum); });
+}
+[[gnu::flatten]] double probe_sum_abs(const float* p) {
+  return sum_lanes<float>(p, [](float sum, float value) { return sum + abs(value); });
+}
 
 }  // namespace cautious::CAUTIOUS_ISA

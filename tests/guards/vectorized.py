@@ -10,7 +10,7 @@ from tree import ROOT, finish
 
 # Probe -> instructions that must appear on ymm registers, and how often their scalar forms may appear. Buffers that come in a
 # struct may overlap for all the compiler knows: it keeps one scalar copy of the loop (two fused multiply-adds) for that case.
-FMA, FMA_OR_COPY, FMA64 = ("vfn?madd...ps", 0), ("vfn?madd...ps", 2), ("vfn?madd...pd", 0)
+FMA, FMA_OR_COPY = ("vfn?madd...ps", 0), ("vfn?madd...ps", 2)
 PROBES = {
     "probe_fill_adam": [("vsqrtps", 0), ("vdivps", 0), FMA],
     "probe_fill_lion": [FMA],
@@ -20,8 +20,8 @@ PROBES = {
     "probe_apply_decoupled": [FMA_OR_COPY],
     "probe_apply_random": [FMA_OR_COPY, ("vpmulld", 0)],
     "probe_store_stochastic": [("vpmulld", 0)],
-    "probe_sum_squares": [FMA64],
-    "probe_sum_abs": [("vaddpd", 8)],  # the eight lanes are added one by one at the end
+    "probe_sum_squares": [FMA],
+    "probe_sum_abs": [("vaddps", 0)],
 }
 
 
