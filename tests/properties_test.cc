@@ -172,8 +172,8 @@ TEST(Decays, MaskDoesNotUnderflow) {
 TEST(Decays, ZeroOfEitherSignDecaysAndNanStays) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto step = [](std::size_t) { return cautious::StepInput{.lr = 0.5}; };
-  const auto result = run<double>(make({"sgd", ""}, "cautious", 0.5), {1, 1, -1, -1, 0.0, -0.0},
-                                  {{0.0, -0.0, 0.0, -0.0, -1, 1}}, {}, step);
+  const auto result =
+      run<double>(make({"sgd", ""}, "cautious", 0.5), {1, 1, -1, -1, 0.0, -0.0}, {{0.0, -0.0, 0.0, -0.0, -1, 1}}, {}, step);
   EXPECT_EQ(result.reports[0].total.decayed, 6);
   EXPECT_EQ(result.reports[0].total.active, 0);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::fabs(result.x[i]), 0.75);

@@ -33,13 +33,13 @@ struct Options {
   Element moments = Element::f32;         // or bf16; f64 parameters always have f64 moments
   Rounding rounding = Rounding::nearest;  // of bf16 parameters
   Nonfinite nonfinite = Nonfinite::propagate;
-  Norms norms = Norms::on;     // sums of the step report; counts are always there
-  double grad_clip = 0;        // global gradient norm at most this; 0 is off
-  double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
-  std::uint64_t seed = 0;      // of the random decay and stochastic rounding
-  int threads = 0;             // 0: OpenMP's default
-  ParallelFor parallel_for = {};    // instead of OpenMP
-  Isa isa = Isa::best;         // the environment variable CAUTIOUS_ISA overrides best
+  Norms norms = Norms::on;        // sums of the step report; counts are always there
+  double grad_clip = 0;           // global gradient norm at most this; 0 is off
+  double update_rms_clip = 0;     // RMS of u per tensor at most this; 0 is off
+  std::uint64_t seed = 0;         // of the random decay and stochastic rounding
+  int threads = 0;                // 0: OpenMP's default
+  ParallelFor parallel_for = {};  // instead of OpenMP
+  Isa isa = Isa::best;            // the environment variable CAUTIOUS_ISA overrides best
 };
 
 // A caller's tensor. x and g stay the caller's and must outlive the next step; a null g leaves the tensor out of a step.

@@ -44,8 +44,8 @@ struct Arguments {
 ToyPoint point(const std::string& text) {
   const auto comma = text.find(',');
   if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) {
-    throw Error(Fault::usage,
-                fmt::format("start is {}, not a point; valid: two numbers of {} as X,Y", in_quotes(text), to_string(kToyStart)));
+    throw Error(Fault::usage, fmt::format("start is {}, not a point; valid: two numbers of {} as X,Y", in_quotes(text),
+                                          to_string(kToyStart)));
   }
   return {to_number("start x", text.substr(0, comma), kToyStart), to_number("start y", text.substr(comma + 1), kToyStart)};
 }

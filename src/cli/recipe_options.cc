@@ -51,18 +51,12 @@ std::vector<std::pair<std::string, Meanings>> all_fields() {
       if (!belongs_to_recipe(field.name)) note(meanings_of(field.name), name, field);
     }
   }
-  const Recipe plain = recipe(recipe_names().front());
-  const std::size_t fields_of_rule = [&] {
-    Recipe bare = plain;
-    bare.decay = None{};
-    return fields(bare).size();
-  }();
   for (const std::string& name : decay_names()) {
-    Recipe decayed = plain;
+    Recipe decayed{.rule = Sgd{}};  // a rule without fields: what is left is the decay's
     decayed.decay = decay(name);
-    const std::vector<FieldInfo> known = fields(decayed);
-    const std::size_t extra = known.size() - fields_of_rule, first = fields_of_rule - 3;
-    for (std::size_t i = first; i < first + extra; ++i) note(meanings_of(known[i].name), "decay " + name, known[i]);
+    for (const FieldInfo& field : fields(decayed)) {
+      if (!belongs_to_recipe(field.name)) note(meanings_of(field.name), "decay " + name, field);
+    }
   }
   for (const std::string& name : recipe_names()) {
     for (const FieldInfo& field : fields(recipe(name))) {

@@ -80,8 +80,7 @@ Options options_of(const Arguments& args) {
   if (const auto* text = args.find("moments")) {
     options.moments = index_of_name("moments type", *text, kMoments) == 0 ? Element::f32 : Element::bf16;
   }
-  if (const auto* text = args.find("rounding"))
-    options.rounding = named<Rounding>("rounding", *text);
+  if (const auto* text = args.find("rounding")) options.rounding = named<Rounding>("rounding", *text);
   if (const auto* text = args.find("nonfinite")) {
     options.nonfinite = named<Nonfinite>("nonfinite policy", *text);
   }

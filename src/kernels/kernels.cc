@@ -83,7 +83,7 @@ void scale(double factor, const T* in, T* out, std::size_t n) {
 
 template <class T>
 double survey(const T* g, std::size_t n, std::int64_t& nonfinite) {
-  const double sum = sum_squares(g, n);
+  const double sum = exact_sum_squares(g, n);
   if (!(sum <= __DBL_MAX__)) nonfinite += count_nonfinite(g, n);
   return sum;
 }

@@ -57,9 +57,16 @@ inline double sum_tile(const T* p, Term add_term) {
   return sum_lanes<double>(p, add_term);
 }
 
+struct AddSquare {
+  template <class S>
+  S operator()(S sum, S value) const {
+    return fma(value, value, sum);
+  }
+};
+
 template <class T>
 inline double sum_squares(const T* p) {
-  return sum_tile(p, [](auto sum, auto value) { return fma(value, value, sum); });
+  return sum_tile(p, AddSquare{});
 }
 
 template <class T>
@@ -79,6 +86,12 @@ struct FilledUp {
 template <class T>
 inline double sum_squares(const T* p, std::size_t n) {
   return n == kernels::kTile ? sum_squares(p) : sum_squares(FilledUp<T>(p, n).tile);
+}
+
+// In double throughout, for the norm that gradients are clipped by.
+template <class T>
+inline double exact_sum_squares(const T* p, std::size_t n) {
+  return sum_lanes<double>(FilledUp<T>(p, n).tile, AddSquare{});
 }
 
 // Squares of x, g and u before the step. A tile whose gradient has a finite sum has no non-finite entry to count.
