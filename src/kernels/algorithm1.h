@@ -19,7 +19,7 @@ inline void algorithm1(const kernels::Terms<T>& terms, const T* __restrict u, co
   const T lr = terms.lr, wd = terms.wd;
   const std::uint32_t salt = tile_salt(terms.chance, start);
   const auto first = static_cast<std::uint32_t>(start);
-  T kept[kernels::kTile] = {};
+  T kept[kernels::kTile];
   if constexpr (sums) add_squares(u, g, x, n, counted);
 
   Count<T> decayed = 0, active = 0, largest = 0;
@@ -34,7 +34,7 @@ inline void algorithm1(const kernels::Terms<T>& terms, const T* __restrict u, co
     const T shrunk = on ? pull : T(0);
     x[i] = fma(-lr, fma(wd, shrunk, u[i]), x[i]);
     decayed += on;
-    active += equal_signs(u[i], pull);
+    active += signed_product(u[i], pull) > 0;
     if constexpr (sums) {
       kept[i] = shrunk;
     } else {
@@ -45,7 +45,7 @@ inline void algorithm1(const kernels::Terms<T>& terms, const T* __restrict u, co
   counted.decayed += decayed;
   counted.active += active;
   if constexpr (sums) {
-    counted.pull += sum_abs(kept);
+    counted.pull += sum_abs(kept, n);
   } else if (!is_finite<T>(largest)) {
     counted.nonfinite += count_nonfinite(g, n);
   }
@@ -56,20 +56,20 @@ template <bool sums, class T, class N>
 inline void project(const kernels::Terms<T>& terms, const T* __restrict u, const T* __restrict g, T* __restrict x,
                     const T* __restrict x0, N n, kernels::Counted& counted) {
   const T lr = terms.lr, k = terms.wd;
-  T kept[kernels::kTile] = {};
+  T kept[kernels::kTile];
   if constexpr (sums) add_squares(u, g, x, n, counted);
 
   Count<T> active = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const T y = fma(-lr, u[i], x[i]);
     const T away = y - x0[i];
-    active += equal_signs(u[i], x[i] - x0[i]);
+    active += signed_product(u[i], x[i] - x0[i]) > 0;
     x[i] = fma(-k, away, y);
     kept[i] = away;
   }
   if (k > 0) {
     counted.decayed += static_cast<std::int64_t>(n);
-    if constexpr (sums) counted.pull += sum_abs(kept);
+    if constexpr (sums) counted.pull += sum_abs(kept, n);
   }
   counted.active += active;
   if constexpr (!sums) counted.nonfinite += count_nonfinite(g, n);

@@ -14,6 +14,11 @@ namespace cautious::kernels {
 
 inline constexpr std::size_t kTile = 256;
 
+// The trip count of a full tile, known at compile time.
+struct FullTile {
+  constexpr operator std::size_t() const { return kTile; }
+};
+
 // A rule's coefficients at one step, ready for the loop.
 struct alignas(32) Prepared {
   unsigned char bytes[96];

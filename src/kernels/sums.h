@@ -17,7 +17,7 @@ using Count = decltype(bits_of(T()));
 // The bits without the sign: ordered like the absolute values, with NaN above infinity.
 template <class T>
 inline Count<T> magnitude_of(T a) {
-  return bits_of(a) & ~kSignBit<Count<T>>;
+  return bits_of(a) & ~(Count<T>(1) << (8 * sizeof(T) - 1));
 }
 
 template <class T>
@@ -86,6 +86,11 @@ struct FilledUp {
 template <class T>
 inline double sum_squares(const T* p, std::size_t n) {
   return n == kernels::kTile ? sum_squares(p) : sum_squares(FilledUp<T>(p, n).tile);
+}
+
+template <class T>
+inline double sum_abs(const T* p, std::size_t n) {
+  return n == kernels::kTile ? sum_abs(p) : sum_abs(FilledUp<T>(p, n).tile);
 }
 
 // In double throughout, for the norm that gradients are clipped by.

@@ -54,7 +54,7 @@ struct Optimizer::Parts {
   // Directions, gates and clipping of whole-tensor slots, then their stage 2.
   void finish_whole_tensors();
   // Chunk by chunk in fixed order, so that sums do not depend on threads.
-  void add_up(bool surveyed);
+  void add_up();
 };
 
 }  // namespace cautious

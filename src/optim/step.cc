@@ -33,12 +33,13 @@ void make_plans(std::vector<optim::Slot>& slots, const std::vector<char>& taking
 
 }  // namespace
 
-void Optimizer::Parts::add_up(bool surveyed) {
+void Optimizer::Parts::add_up() {
+  const bool clipped = report.clip_scale != 1;  // then g as given is what the survey saw
   for (std::size_t s = 0; s < slots.size(); ++s) {
     const Tally before = report.tensors[s];
     report.tensors[s] = {};
     if (taking_part[s] != 0) report.tensors[s].count = static_cast<std::int64_t>(slots[s].count);
-    if (surveyed) report.tensors[s].g2 = before.g2, report.tensors[s].nonfinite = before.nonfinite;
+    if (clipped) report.tensors[s].g2 = before.g2;
   }
   const auto add = [&](const optim::Chunk& chunk, const kernels::Counted& seen) {
     Tally& tally = report.tensors[chunk.slot];
@@ -47,9 +48,8 @@ void Optimizer::Parts::add_up(bool surveyed) {
     tally.x2 += seen.x2;
     tally.u2 += seen.u2;
     tally.budget += seen.pull;
-    if (surveyed) return;
     tally.nonfinite += seen.nonfinite;
-    tally.g2 += seen.g2;
+    if (!clipped) tally.g2 += seen.g2;
   };
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) add(plan.chunks[c], counted[c]);
   for (std::size_t c = 0; c < whole_plan.chunks.size(); ++c) add(whole_plan.chunks[c], counted[plan.chunks.size() + c]);
@@ -120,7 +120,7 @@ const StepReport& Optimizer::step(const StepInput& input) {
 
   for (std::size_t s = 0; s < count; ++s) p.slots[s].t += p.taking_part[s];
   p.report.step += 1;
-  p.add_up(surveyed);
+  p.add_up();
   return p.report;
 }
 

@@ -160,11 +160,12 @@ def subgradient(T, f, z):
 
 
 # ---- decay ---------------------------------------------------------------------------------------------------------------
-def product_sign(a, x):
-    """The sign of the exact product a x, -1, 0 or 1: no underflow, subnormal operands included; None where one is NaN."""
-    if a != a or x != x:
-        return None
-    return 0 if a == 0 or x == 0 else 1 if (a > 0) == (x > 0) else -1
+def product_sign(T, a, x):
+    """The sign of the exact product a x, -1, 0 or 1: no underflow, subnormal operands are zeros, 0 where one is NaN."""
+    a, x = T.flush(a), T.flush(x)
+    if a != a or x != x or a == 0 or x == 0:
+        return 0
+    return 1 if (a > 0) == (x > 0) else -1
 
 
 def coupled_weight_decay(coupling, wd, lr, lr_max):
@@ -211,7 +212,7 @@ class Tensor:
         return subgradient(T, f, u) if self.case["rule"] == "lion-k" else u
 
     def step(self, g, lr, lr_max, decay_factor):
-        """One step; returns (decayed, active, nonfinite, skipped); counts of a step with a NaN are None."""
+        """One step; returns (decayed, active, nonfinite, skipped)."""
         case, T, n = self.case, self.T, len(g)
         lr, lr_max = lr * case.get("lr_multiplier", 1.0), lr_max * case.get("lr_multiplier", 1.0)
         nonfinite = sum(not math.isfinite(a) for a in g)
@@ -226,7 +227,7 @@ class Tensor:
 
         x = [f32_of(f32_bits(a) + b) for a, b in zip(self.x, self.low)] if case.get("rounding") == "split" else self.x
         pull = [T.sub(a, b) for a, b in zip(x, self.x0)] if case["decay"] in ("anchored", "selective") else x
-        active = sum(product_sign(u[i], pull[i]) == 1 for i in range(n))
+        active = sum(product_sign(T, u[i], pull[i]) == 1 for i in range(n))
         weight_decay = case["weight_decay"] * decay_factor
         if case["decay"] == "selective":
             new, decayed = self.project(x, g, u, T.of(lr), weight_decay)
@@ -236,8 +237,6 @@ class Tensor:
             decayed = sum(on)
             new = [T.fma(-T.of(lr), T.fma(wd, pull[i] if on[i] else 0.0, u[i]), x[i]) for i in range(n)]
         self.store(new)
-        if any(map(math.isnan, [*u, *g, *pull])):  # the mask of a NaN goes by its sign bit, which IEEE leaves open
-            return None, None, nonfinite, False
         return decayed, active, nonfinite, False
 
     def mask(self, u, g, pull):
@@ -252,7 +251,7 @@ class Tensor:
             parts = [T.flush(a) * T.flush(b) for a, b in zip(u, pull)]
             return [clear(math.fsum(parts), parts) >= 0] * n
         other = g if case["decay"] == "gradient" else u
-        return [product_sign(a, b) in (0, 1) for a, b in zip(other, pull)]
+        return [product_sign(T, a, b) in (0, 1) for a, b in zip(other, pull)]
 
     def project(self, x, g, u, lr, weight_decay):
         """Selective projection decay."""

@@ -7,7 +7,7 @@ DECAYS = "include/cautious/decays/"
 # Pattern -> where it occurs and how often. Comments do not count.
 PLACES = {
     # the mask: on unless the signs are strictly opposite
-    r"return !opposite_signs\(": {DECAYS + "cautious.h": 1, DECAYS + "gradient.h": 1},
+    r"return !\(signed_product\(": {DECAYS + "cautious.h": 1, DECAYS + "gradient.h": 1},
     # the step itself: x - lr (u + wd [on] x), rounded once
     r"fma\(\s*-lr\s*,\s*fma\(": {"src/kernels/algorithm1.h": 1},
 }
@@ -21,6 +21,6 @@ for pattern, expected in PLACES.items():
     if found != expected:
         faults.append(f"'{pattern}' is expected in {expected}, found in {found}")
 for path, text in code.items():
-    if re.search(r"(opposite|equal)_signs\(", text) and path not in SIGNS:
+    if re.search(r"signed_product\(", text) and path not in SIGNS:
         faults.append(f"{path} compares signs; a mask belongs in {DECAYS}")
 finish(faults, len(code))

@@ -17,7 +17,7 @@ namespace CAUTIOUS_ISA {
 
 template <class T>
 bool decays(Cautious, const Lane<T>& at) {
-  return !opposite_signs(at.u, at.pull);
+  return !(signed_product(at.u, at.pull) < 0);
 }
 
 }  // namespace CAUTIOUS_ISA

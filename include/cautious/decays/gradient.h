@@ -17,7 +17,7 @@ namespace CAUTIOUS_ISA {
 
 template <class T>
 bool decays(Gradient, const Lane<T>& at) {
-  return !opposite_signs(at.g, at.pull);
+  return !(signed_product(at.g, at.pull) < 0);
 }
 
 }  // namespace CAUTIOUS_ISA
