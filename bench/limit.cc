@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+// The body once for the widest vectors that this CPU has, once for any CPU.
 #if defined(__x86_64__)
-#define CAUTIOUS_CLONES __attribute__((target_clones("default", "arch=haswell")))
+#define CAUTIOUS_WIDEST(name, parameters, arguments)                                                  \
+  __attribute__((target("avx2,fma"), flatten)) void name##_avx2 parameters { name##_body arguments; } \
+  void name##_any parameters { name##_body arguments; }                                               \
+  void name parameters { __builtin_cpu_supports("avx2") ? name##_avx2 arguments : name##_any arguments; }
 #else
-#define CAUTIOUS_CLONES
+#define CAUTIOUS_WIDEST(name, parameters, arguments) \
+  void name parameters { name##_body arguments; }
 #endif
 
 namespace cautious::bench {
@@ -14,33 +19,44 @@ namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
 
-CAUTIOUS_CLONES void traffic3(float* __restrict x, const float* __restrict g, float* __restrict m, float* __restrict v,
-                              std::size_t n) {
+[[gnu::always_inline]] inline void traffic3_body(float* __restrict x, const float* __restrict g, float* __restrict m,
+                                                 float* __restrict v, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     m[i] = 0.5f * m[i] + g[i];
     v[i] = 0.5f * v[i] + g[i];
     x[i] = 0.5f * x[i] + g[i];
   }
 }
+CAUTIOUS_WIDEST(traffic3,
+                (float* __restrict x, const float* __restrict g, float* __restrict m, float* __restrict v, std::size_t n),
+                (x, g, m, v, n))
 
-CAUTIOUS_CLONES void traffic2(float* __restrict x, const float* __restrict g, float* __restrict m, std::size_t n) {
+[[gnu::always_inline]] inline void traffic2_body(float* __restrict x, const float* __restrict g, float* __restrict m,
+                                                 std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     m[i] = 0.5f * m[i] + g[i];
     x[i] = 0.5f * x[i] + g[i];
   }
 }
+CAUTIOUS_WIDEST(traffic2, (float* __restrict x, const float* __restrict g, float* __restrict m, std::size_t n), (x, g, m, n))
 
-CAUTIOUS_CLONES void traffic16(std::uint16_t* __restrict x, const std::uint16_t* __restrict g, std::size_t n) {
+[[gnu::always_inline]] inline void traffic16_body(std::uint16_t* __restrict x, const std::uint16_t* __restrict g,
+                                                  std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<std::uint16_t>(x[i] + g[i]);
 }
+CAUTIOUS_WIDEST(traffic16, (std::uint16_t* __restrict x, const std::uint16_t* __restrict g, std::size_t n), (x, g, n))
 
-CAUTIOUS_CLONES void halve(float* __restrict m, std::size_t n) {
+[[gnu::always_inline]] inline void halve_body(float* __restrict m, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) m[i] = 0.5f * m[i] + 1.0f;
 }
+CAUTIOUS_WIDEST(halve, (float* __restrict m, std::size_t n), (m, n))
 
-CAUTIOUS_CLONES void floor_tile(const float* __restrict g, const float* __restrict v, float* __restrict u, std::size_t n) {
+[[gnu::always_inline]] inline void floor_tile_body(const float* __restrict g, const float* __restrict v, float* __restrict u,
+                                                   std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) u[i] = g[i] / std::sqrt(v[i]);
 }
+CAUTIOUS_WIDEST(floor_tile, (const float* __restrict g, const float* __restrict v, float* __restrict u, std::size_t n),
+                (g, v, u, n))
 
 // 16-bit and 32-bit streams side by side in tiles, so that all of them are walked at once.
 void mixed(const Traffic& t, std::size_t first, std::size_t count) {

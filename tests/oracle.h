@@ -74,6 +74,12 @@ inline std::uint32_t random_bits(std::uint64_t seed, std::uint64_t purpose, std:
   return z ^ (z >> 16);
 }
 
+// The 16 of them that stochastic rounding adds: two coordinates, 128 apart in a block of 256, share 32 bits.
+inline std::uint32_t rounding_bits(std::uint64_t seed, std::int64_t t, const std::string& name, std::uint64_t j) {
+  const std::uint32_t z = random_bits(seed, 2, t, name, j / 256 * 128 + j % 128);
+  return j % 256 < 128 ? z & 0xffffu : z >> 16;
+}
+
 inline int sign_of(double a) { return a > 0 ? 1 : a < 0 ? -1 : 0; }
 
 // 1(u * x >= 0) by signs, so that the product cannot underflow.

@@ -132,7 +132,15 @@ void store_nearest(const float* __restrict in, std::uint16_t* __restrict out, st
 }
 
 void store_stochastic(const float* in, std::uint16_t* out, std::size_t count, kernels::Stream stream, std::uint64_t first) {
-  by_count(count, [&](auto n) { store_stochastic_tile(in, out, n, stream, first); });
+  if (count == kTile) {
+    store_stochastic_tile(in, out, stream, first);
+    return;
+  }
+  float tile[kTile] = {};
+  std::uint16_t stored[kTile];
+  __builtin_memcpy(tile, in, count * sizeof(float));
+  store_stochastic_tile(tile, stored, stream, first);
+  __builtin_memcpy(out, stored, count * sizeof(std::uint16_t));
 }
 
 void load_split(const std::uint16_t* __restrict high, const std::int16_t* __restrict low, float* __restrict out,

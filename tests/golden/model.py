@@ -62,8 +62,11 @@ def bf16_nearest(a):
     return f32_of((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000)
 
 
-def bf16_stochastic(a, z):
-    return f32_of((f32_bits(a) + (z >> 16)) & 0xFFFF0000) if math.isfinite(a) else a
+def bf16_stochastic(a, key, j):
+    """Two coordinates, 128 apart in a block of 256, share 32 random bits."""
+    z = random_bits(key, j // 256 * 128 + j % 128)
+    chance = z & 0xFFFF if j % 256 < 128 else z >> 16
+    return f32_of((f32_bits(a) + chance) & 0xFFFF0000) if math.isfinite(a) else a
 
 
 def bf16_split(a):
@@ -277,4 +280,4 @@ class Tensor:
             self.x, self.low = map(list, zip(*(bf16_split(a) for a in new)))
         else:
             key = key_of(case.get("seed", 0), STOCHASTIC_ROUNDING, self.t, "x")
-            self.x = [bf16_stochastic(a, random_bits(key, i)) for i, a in enumerate(new)]
+            self.x = [bf16_stochastic(a, key, i) for i, a in enumerate(new)]
