@@ -17,12 +17,14 @@ namespace cautious {
 
 namespace optim {
 
-// A rule's coefficients at step t, shared by all tensors of a group and compute type that are at that step.
+// What all tensors of a group and compute type that are at step t share.
 struct Coefficients {
+  Coefficients(std::size_t of_group, Element of_type, std::int64_t at) : group(of_group), compute(of_type), t(at) {}
   std::size_t group;
   Element compute;
   std::int64_t t;
-  kernels::Prepared prepared;
+  kernels::Prepared prepared = {};  // the rule's
+  Move move;
 };
 
 }  // namespace optim
@@ -34,6 +36,7 @@ struct Optimizer::Parts {
   std::vector<optim::Slot> slots;
   std::unordered_map<std::string, std::size_t> index;  // by name
   optim::Arena arena;
+  std::size_t slots_with_state = 0;
   StepReport report;
 
   // Scratch of step(), kept so that a step allocates nothing after the first.
@@ -49,6 +52,7 @@ struct Optimizer::Parts {
   void ensure_state();
   // The gradients' sums of squares and non-finite counts, into report.tensors.
   void survey();
+  const optim::Coefficients& coefficients_of(const optim::Slot& slot, const StepInput& input);
   // What every slot taking part does in this step; throws before anything has changed.
   void resolve(const StepInput& input);
   // Directions, gates and clipping of whole-tensor slots, then their stage 2.

@@ -77,11 +77,11 @@ double fraction(const std::string& text, const std::string& key, const std::stri
 }  // namespace
 
 void Optimizer::Parts::ensure_state() {
+  if (slots_with_state == slots.size()) return;
   std::vector<std::size_t> fresh;
   for (std::size_t s = 0; s < slots.size(); ++s) {
     if (!slots[s].has_state) fresh.push_back(s);
   }
-  if (fresh.empty()) return;
   std::vector<std::vector<std::size_t>> bytes;
   for (const std::size_t s : fresh) {
     const Slot& slot = slots[s];
@@ -99,6 +99,7 @@ void Optimizer::Parts::ensure_state() {
     slot.u = blocks[i][3];
     slot.has_state = true;
   }
+  slots_with_state = slots.size();
 }
 
 std::vector<StateTensor> Optimizer::state(std::size_t tensor) const {
