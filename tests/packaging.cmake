@@ -9,7 +9,7 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     COMMAND bash ${scripts}/consumer/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/consumer)
   add_test(NAME add_a_rule COMMAND bash ${scripts}/add_a_rule.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/add_a_rule)
   # Everything that walks buffers or reads files; and everything that starts threads.
-  set(asan_tests product_test properties_test edges_test bf16_test state_test state_errors_test safetensors_malformed_test)
+  set(asan_tests product_test edges_test bf16_test state_errors_test safetensors_malformed_test)
   set(tsan_tests determinism_test)
   foreach(preset asan tsan)
     add_test(NAME ${preset}

@@ -1,6 +1,7 @@
 // cautious bench step: the time of one optimizer step beside the limit of the machine, measured in the same run.
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -10,10 +11,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cautious/error.h>
-
 #include "bench/step_grid.h"
 #include "cli/verbs.h"
+#include "recipe/names.h"
 
 namespace cautious::cli {
 namespace {
@@ -63,9 +63,13 @@ void print_row(const bench::StepRow& row) {
 
 int run(const BenchArguments& given) {
   bench::StepGrid grid = given.grid;
+  check_range("--rounds", grid.rounds, {1, 1000, false, false});
+  for (const int threads : grid.threads) check_range("--threads", threads, {1, 1024, false, false});
+  constexpr std::array<std::string_view, 3> kMeasured{"sgdm", "adamw", "lion"};
+  for (const std::string& name : grid.optimizers) index_of_name("optimizer in the benchmark", name, kMeasured);
   if (!given.sizes.empty()) grid.sizes.clear();
   for (const double size : given.sizes) {
-    if (!(size >= 1 && size <= 1e10)) throw Error(Fault::usage, fmt::format("--sizes has {}; valid: 1 to 1e10", size));
+    check_range("--sizes", size, {1, 1e10, false, false});
     grid.sizes.push_back(static_cast<std::size_t>(size));
   }
   fmt::print(stderr, "{}\n", machine_line());
@@ -87,25 +91,26 @@ int run(const BenchArguments& given) {
 }  // namespace
 
 void add_bench(CLI::App& app, Verb& chosen) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure this machine");
+  CLI::App* bench = app.add_subcommand("bench", "Measure this machine.");
   bench->require_subcommand(1);
-  CLI::App* step = bench->add_subcommand("step", "Time of one optimizer step beside the machine's limit");
+  bench->footer("  cautious bench step --json");
+  CLI::App* step =
+      bench->add_subcommand("step", "Time of one optimizer step beside the machine's limit, measured in the same run.");
+  step->footer(
+      "  cautious bench step\n"
+      "  cautious bench step --sizes 1e6 --threads 1 --json\n"
+      "  cautious bench step --sizes 3e7 --optimizers adamw,lion --rounds 31");
   auto arguments = std::make_shared<BenchArguments>();
-  step->description(
-      "Examples:\n"
-      "  cautious bench step                                    the whole table (about five minutes, 4 GB)\n"
-      "  cautious bench step --sizes 1e6 --threads 1 --json     one size, one object per line\n\n"
-      "Time of one optimizer step beside the machine's limit, the larger of the pure traffic of the same\n"
-      "streams and one sqrt + div per coordinate; all cases interleaved in one run, medians.");
+  const auto list = [&](const char* name, auto& values, const char* type, const char* help) {
+    return step->add_option(name, values, help)->delimiter(',')->type_name(type)->expected(1, 64);
+  };
   step->add_flag("--json", arguments->json, "One JSON object per line on standard output");
-  step->add_option("--sizes", arguments->sizes, "Coordinates, default 1e4,1e6,3e7,1e8")->delimiter(',');
-  step->add_option("--threads", arguments->grid.threads, "Thread counts, default 1,2")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  step->add_option("--optimizers", arguments->grid.optimizers, "Default sgdm,adamw,lion")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"sgdm", "adamw", "lion"}));
-  step->add_option("--rounds", arguments->grid.rounds, "Interleaved rounds, default 15")->check(CLI::Range(1, 1000));
+  list("--sizes", arguments->sizes, "NUMBERS", "Coordinates (default: 1e4,1e6,3e7,1e8; about five minutes and 4 GB)");
+  list("--threads", arguments->grid.threads, "NUMBERS", "Thread counts (default: 1,2)");
+  list("--optimizers", arguments->grid.optimizers, "NAMES", "Of sgdm, adamw, lion (default: all)");
+  step->add_option("--rounds", arguments->grid.rounds,
+                   "Interleaved rounds, of which the median counts; valid: [1, 1000] (default: 15)")
+      ->type_name("NUMBER");
   step->callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

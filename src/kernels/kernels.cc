@@ -45,23 +45,19 @@ void prepare(const void* rule, std::int64_t t, Prepared& out) {
   __builtin_memcpy(out.bytes, &ready, sizeof(ready));
 }
 
-// The rule's direction of one coordinate, with as many moments as it has.
-template <class D, class T>
-inline T direction_at(const D& direction_of, T g, [[maybe_unused]] T* m, [[maybe_unused]] T* v) {
-  if constexpr (requires { direction_of(g, *m, *v); }) {
-    return direction_of(g, *m, *v);
-  } else if constexpr (requires { direction_of(g, *m); }) {
-    return direction_of(g, *m);
-  } else {
-    return direction_of(g);
-  }
-}
-
 template <class R, class T>
 void fill(const Prepared& rule, const T* __restrict g, T* __restrict m, T* __restrict v, T* __restrict u, std::size_t count) {
   const DirectionOf<R, T> direction_of = *reinterpret_cast<const DirectionOf<R, T>*>(rule.bytes);
   by_count(count, [&](auto n) {
-    for (std::size_t i = 0; i < n; ++i) u[i] = direction_at(direction_of, g[i], m + i, v + i);
+    for (std::size_t i = 0; i < n; ++i) {
+      if constexpr (moments_of<R, T>() == 2) {
+        u[i] = direction_of(g[i], m[i], v[i]);
+      } else if constexpr (moments_of<R, T>() == 1) {
+        u[i] = direction_of(g[i], m[i]);
+      } else {
+        u[i] = direction_of(g[i]);
+      }
+    }
   });
 }
 
