@@ -21,7 +21,11 @@ struct Tally {
   double rms_x() const;
   double rms_g() const;
   double rms_u() const;
-  Tally& operator+=(const Tally& other);
+  Tally& operator+=(const Tally& other) {
+    count += other.count, decayed += other.decayed, active += other.active, nonfinite += other.nonfinite;
+    x2 += other.x2, g2 += other.g2, u2 += other.u2, budget += other.budget;
+    return *this;
+  }
 
  private:
   double part(std::int64_t of) const { return static_cast<double>(of) / static_cast<double>(count); }

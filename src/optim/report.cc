@@ -12,16 +12,4 @@ double Tally::rms_x() const { return root_mean(x2, count); }
 double Tally::rms_g() const { return root_mean(g2, count); }
 double Tally::rms_u() const { return root_mean(u2, count); }
 
-Tally& Tally::operator+=(const Tally& other) {
-  count += other.count;
-  decayed += other.decayed;
-  active += other.active;
-  nonfinite += other.nonfinite;
-  x2 += other.x2;
-  g2 += other.g2;
-  u2 += other.u2;
-  budget += other.budget;
-  return *this;
-}
-
 }  // namespace cautious

@@ -29,6 +29,7 @@ struct Piece {
 
 std::vector<Piece> pieces(Slot& slot) {
   std::vector<Piece> found;
+  found.reserve(4);
   const char* moment_names[] = {"m", "v"};
   for (int which = 0; which < slot.moments; ++which) {
     found.push_back({moment_names[which], type_name(slot.moment), slot.moment_data[which], slot.count * size_of(slot.moment)});

@@ -39,7 +39,7 @@ bool fits(const Route& route, std::string_view name, std::span<const std::int64_
 
 }  // namespace
 
-Routing everything(Recipe recipe) { return {{{.name = "all", .recipe = std::move(recipe)}}, {{.group = "all"}}}; }
+Routing everything(Recipe recipe) { return {{{.name = "all", .recipe = recipe}}, {{.group = "all"}}}; }
 
 Routing no_decay_on_vectors(Recipe recipe) {
   return {{{.name = "matrices", .recipe = recipe}, {.name = "vectors", .recipe = recipe, .decay = DecaySwitch::off}},
@@ -47,7 +47,7 @@ Routing no_decay_on_vectors(Recipe recipe) {
 }
 
 Routing matrices_and_rest(Recipe matrices, Recipe rest, std::int64_t max_side) {
-  return {{{.name = "matrices", .recipe = std::move(matrices)},
+  return {{{.name = "matrices", .recipe = matrices},
            {.name = "rest", .recipe = rest},
            {.name = "vectors", .recipe = rest, .decay = DecaySwitch::off}},
           {{.group = "vectors", .max_rank = 1}, {.group = "matrices", .max_side = max_side}, {.group = "rest"}}};
