@@ -4,7 +4,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:?usage: run.sh BUILD_DIRECTORY [RUNS]}
-runs=${2:-100000}
+runs=${2:-60000}
 command -v clang++ >/dev/null || { echo "run.sh: clang++ not found; install the package clang" >&2; exit 2; }
 
 cmake -S "$here" -B "$build" -DCMAKE_CXX_COMPILER=clang++ >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
