@@ -17,7 +17,7 @@ using cautious::bench::StepRunner;
 template <class Runner>
 void count(benchmark::State& state, const StepCase& c, Runner&& runner) {
   for (auto _ : state) runner.run();
-  state.counters["ns_per_param"] =
+  state.counters["time_per_1e9_params"] =
       benchmark::Counter(static_cast<double>(state.iterations()) * static_cast<double>(c.total()) * 1e-9,
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(c.bytes_per_param() * static_cast<double>(c.total())));

@@ -6,10 +6,9 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build make pkg-config binutils                      # build
   nlohmann-json3-dev libfmt-dev libcli11-dev                          # library, program
-  libgtest-dev librapidcheck-dev libbenchmark-dev                     # tests, benchmarks
+  libgtest-dev libbenchmark-dev                                       # tests, benchmarks
   python3 python3-numpy                                               # guards, golden vectors, independent traces
   clang clang-format clang-tidy libclang-rt-dev libomp-dev            # lint, fuzzing, race detection with the OpenMP runtime
-  librsvg2-bin                                                        # tests that look at drawn SVG files
 )
 if [[ ${1:-} == --list ]]; then
   echo "${packages[*]}"
