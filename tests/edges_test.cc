@@ -188,7 +188,7 @@ TEST(NonfiniteGradient, FiniteGradientsOfHugeNormAreClippedNotSkipped) {
   Options options;
   options.nonfinite = Nonfinite::skip;
   options.grad_clip = 1;
-  const auto result = run<float>(make({"sgd", ""}, "none"), {0, 0}, {{3e37f, 3e37f}}, options, unit);
+  const auto result = run<float>(make({"sgd", ""}, "none"), {0, 0}, {{3e38f, 3e38f}}, options, unit);
   EXPECT_FALSE(result.reports[0].skipped);
   EXPECT_NEAR(result.x[0], -std::sqrt(0.5f), 1e-6);
 }

@@ -83,7 +83,7 @@ inline std::uint32_t rounding_bits(std::uint64_t seed, std::int64_t t, const std
 inline int sign_of(double a) { return a > 0 ? 1 : a < 0 ? -1 : 0; }
 
 // 1(u * x >= 0) by signs, so that the product cannot underflow.
-inline bool agree(double u, double x) { return !std::isnan(u) && !std::isnan(x) && sign_of(u) * sign_of(x) >= 0; }
+inline bool agree(double u, double x) { return sign_of(u) * sign_of(x) >= 0; }
 
 // Long sums are wider, so that the oracle's own rounding stays out of sight.
 inline double norm(const Vector& a) {
