@@ -4,6 +4,7 @@
 #include <cautious/convex.h>
 #include <cautious/error.h>
 #include <cautious/optimizer.h>
+#include <cautious/polar.h>
 #include <cautious/recipe.h>
 #include <cautious/routing.h>
 #include <cautious/schedule.h>

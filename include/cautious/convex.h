@@ -6,6 +6,7 @@
 //   relativistic  sum sqrt(z^2 + e^2)              z / sqrt(z^2 + e^2)
 //   threshold     sum max(|z| - e, 0)              |z|>e ? sign(z) : 0
 //   topk          sum of the largest |z|           sign(z) on the k = ceil(fraction n) largest |z|, ties to the lower index
+//   nuclear       sum of the singular values       orthogonal factor of the matrix: polar() and nuclear_norm() of polar.h
 #pragma once
 
 #include <array>
@@ -16,10 +17,10 @@
 
 namespace cautious {
 
-enum class Convex { l1, l2, lp, huber, relativistic, threshold, topk };
+enum class Convex { l1, l2, lp, huber, relativistic, threshold, topk, nuclear };
 
 constexpr auto names_of(Convex) {
-  return std::array<std::string_view, 7>{"l1", "l2", "lp", "huber", "relativistic", "threshold", "topk"};
+  return std::array<std::string_view, 8>{"l1", "l2", "lp", "huber", "relativistic", "threshold", "topk", "nuclear"};
 }
 
 inline constexpr Range kNormOrder{1, 1e3, false, false};
@@ -32,6 +33,7 @@ struct ConvexFunction {
 // Whether each entry of the subgradient depends on that entry alone, so that any part of a tensor can be done by itself.
 bool is_separable(Convex k);
 
+// nuclear is an Error here and below: it needs the matrix's shape.
 double value(const ConvexFunction& function, std::span<const double> z);
 
 // Replaces z by a subgradient at z (zero where K is not differentiable at 0).

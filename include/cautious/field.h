@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 namespace cautious {
 
@@ -19,6 +20,7 @@ inline constexpr double kLargest = 1e300;
 inline constexpr Range kMomentum{0, 1, false, true};            // [0, 1)
 inline constexpr Range kFraction{0, 1, false, false};           // [0, 1]
 inline constexpr Range kNonnegative{0, kLargest, false, true};  // [0, inf)
+inline constexpr Range kFinite{-kLargest, kLargest, true, true};
 inline constexpr Range kPositive{0, kLargest, true, true};      // (0, inf)
 
 template <class Owner, class Value>
@@ -42,5 +44,25 @@ struct Choice {
 
 template <class Owner, class Enum>
 Choice(std::string_view, Enum Owner::*, std::string_view) -> Choice<Owner, Enum>;
+
+// A list of finite numbers, written 1,2,3.
+template <class Owner>
+struct Numbers {
+  std::string_view name;
+  std::vector<double> Owner::*member;
+  std::string_view help;
+};
+
+template <class Owner>
+Numbers(std::string_view, std::vector<double> Owner::*, std::string_view) -> Numbers<Owner>;
+
+// A member with fields of its own, which count as the owner's; check(Inner) says whether they go together.
+template <class Owner, class Inner>
+struct Part {
+  Inner Owner::*member;
+};
+
+template <class Owner, class Inner>
+Part(Inner Owner::*) -> Part<Owner, Inner>;
 
 }  // namespace cautious

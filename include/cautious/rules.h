@@ -7,11 +7,12 @@
 #include <cautious/rules/adam.h>
 #include <cautious/rules/lion.h>
 #include <cautious/rules/lion_k.h>
+#include <cautious/rules/muon.h>
 #include <cautious/rules/sgd.h>
 #include <cautious/rules/sgdm.h>
 
 namespace cautious {
 
-using Rule = std::variant<Sgd, Sgdm, Adam, Lion, LionK>;
+using Rule = std::variant<Sgd, Sgdm, Adam, Lion, LionK, Muon>;
 
 }  // namespace cautious

@@ -1,4 +1,4 @@
-// cautious bench step: the time of one optimizer step beside the limit of the machine, measured in the same run.
+// cautious bench, and its verb step: the time of one optimizer step beside the limit of the machine, measured in the same run.
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/step_grid.h"
+#include "cli/bench.h"
 #include "cli/verbs.h"
 #include "recipe/names.h"
 
@@ -23,18 +24,6 @@ struct BenchArguments {
   std::vector<double> sizes;
   bench::StepGrid grid;
 };
-
-std::string machine_line() {
-  std::ifstream info("/proc/cpuinfo");
-  std::string model = "unknown CPU", line;
-  while (std::getline(info, line)) {
-    if (line.rfind("model name", 0) == 0) {
-      model = line.substr(line.find(':') + 2);
-      break;
-    }
-  }
-  return fmt::format("{}, {} cores, compiler {}", model, std::thread::hardware_concurrency(), __VERSION__);
-}
 
 void print_json(const bench::StepRow& row) {
   const nlohmann::ordered_json object{{"optimizer", row.optimizer},
@@ -90,6 +79,18 @@ int run(const BenchArguments& given) {
 
 }  // namespace
 
+std::string machine_line() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string model = "unknown CPU", line;
+  while (std::getline(info, line)) {
+    if (line.rfind("model name", 0) == 0) {
+      model = line.substr(line.find(':') + 2);
+      break;
+    }
+  }
+  return fmt::format("{}, {} cores, compiler {}", model, std::thread::hardware_concurrency(), __VERSION__);
+}
+
 void add_bench(CLI::App& app, Verb& chosen) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine.");
   bench->require_subcommand(1);
@@ -112,6 +113,7 @@ void add_bench(CLI::App& app, Verb& chosen) {
                    "Interleaved rounds, of which the median counts; valid: [1, 1000] (default: 15)")
       ->type_name("NUMBER");
   step->callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
+  add_bench_polar(*bench, chosen);
 }
 
 }  // namespace cautious::cli

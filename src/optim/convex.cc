@@ -3,50 +3,24 @@
 #include <cautious/convex.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <vector>
 
+#include <cautious/error.h>
 #include <cautious/scalar.h>
+
+#include "linear/norm.h"
 
 namespace cautious {
 namespace {
 
+using linear::largest;
+using linear::norm;
 using portable::abs;
 using portable::sign;
-
-template <class T>
-double largest(std::span<const T> z) {
-  T most = 0;
-  for (const T entry : z) most = abs(entry) > most ? abs(entry) : most;
-  return most;
-}
-
-// Eight sums in a fixed order: vectorizable, and the same bits everywhere.
-template <class T>
-double sum_of_squares(std::span<const T> z, double scale) {
-  std::array<double, 8> lanes{};
-  for (std::size_t i = 0; i < z.size(); ++i) {
-    const double entry = z[i] * scale;
-    lanes[i % 8] += entry * entry;
-  }
-  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-}
-
-// Entries are scaled by a power of two, exactly, if the plain sum leaves the range where it is accurate.
-template <class T>
-double norm(std::span<const T> z) {
-  const double sum = sum_of_squares(z, 1);
-  const bool accurate = sum > 1e-250 && sum < 1e300;
-  if (accurate || std::isnan(sum)) return std::sqrt(sum);
-  const double most = largest(z);
-  if (most == 0 || std::isinf(most)) return most;
-  const int exponent = std::clamp(-std::ilogb(most), -1000, 1000);
-  return std::ldexp(std::sqrt(sum_of_squares(z, std::ldexp(1.0, exponent))), -exponent);
-}
 
 // sum (|z| / most)^p, between 1 and n.
 template <class T>
@@ -126,6 +100,10 @@ T relativistic(T z, T e, double exact_e) {
   return static_cast<T>(static_cast<double>(z) / std::hypot(static_cast<double>(z), exact_e));
 }
 
+[[noreturn]] void needs_matrix() {
+  throw Error(Fault::usage, "K 'nuclear' needs the shape of a matrix: use polar() and nuclear_norm()");
+}
+
 template <class T>
 void to_subgradient(const ConvexFunction& f, std::span<T> z) {
   const T e = std::max(static_cast<T>(f.e), std::numeric_limits<T>::min());
@@ -149,6 +127,8 @@ void to_subgradient(const ConvexFunction& f, std::span<T> z) {
       return;
     case Convex::topk:
       return to_topk(z, f.fraction);
+    case Convex::nuclear:
+      needs_matrix();
   }
 }
 
@@ -179,6 +159,8 @@ double value(const ConvexFunction& f, std::span<const double> z) {
       return sum([&](double size) { return std::hypot(size, f.e); });
     case Convex::threshold:
       return sum([&](double size) { return size > f.e ? size - f.e : size <= f.e ? 0 : size; });
+    case Convex::nuclear:
+      needs_matrix();
     case Convex::topk:
       break;
   }

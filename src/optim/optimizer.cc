@@ -8,6 +8,7 @@
 
 #include <cautious/error.h>
 
+#include "optim/matrices.h"
 #include "optim/parts.h"
 #include "optim/random_key.h"
 #include "optim/shaping.h"
@@ -55,7 +56,8 @@ bool gradient_fits(const Parameter& parameter) {
 bool needs_whole_tensor(const Group& group, const Options& options) {
   const bool gated =
       std::holds_alternative<Layerwise>(group.recipe.decay) || std::holds_alternative<Selective>(group.recipe.decay);
-  return options.update_rms_clip > 0 || optim::shaping_of(group.recipe.rule) == Shaping::tensor ||
+  const Shaping shaping = optim::shaping_of(group.recipe.rule);
+  return options.update_rms_clip > 0 || shaping == Shaping::tensor || shaping == Shaping::matrix ||
          (gated && group.decay == DecaySwitch::on);
 }
 
@@ -107,6 +109,9 @@ std::size_t Optimizer::add(Parameter parameter) {
   slot.moments = p.kernels->f32.fill[group.recipe.rule.index()].moments;
   slot.moment = parameter.element == Element::f64 ? Element::f64 : p.options.moments;
   slot.whole_tensor = needs_whole_tensor(group, p.options);
+  if (const Polar* how = optim::polar_in(group.recipe.rule)) {
+    optim::matrices_of(parameter.name, parameter.shape, how->blocks);
+  }
   if (const auto* random = std::get_if<Random>(&group.recipe.decay)) slot.density = random->density;
   if (has_anchor(group.recipe.decay)) {
     const auto* x = static_cast<const std::byte*>(parameter.x);

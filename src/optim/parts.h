@@ -8,6 +8,7 @@
 #include <cautious/optimizer.h>
 
 #include "kernels/dispatch.h"
+#include "linear/batch.h"
 #include "optim/arena.h"
 #include "optim/plan.h"
 #include "optim/slot.h"
@@ -45,7 +46,11 @@ struct Optimizer::Parts {
   std::vector<optim::Move> moves;          // per slot
   std::vector<optim::Coefficients> coefficients;
   std::vector<kernels::Counted> counted;  // per chunk of plan
+  std::vector<std::size_t> whole;         // slots of whole_plan, each once
   std::vector<optim::Dots> chunk_dots;    // per chunk of whole_plan
+  std::vector<optim::Dots> slot_dots;     // per slot
+  linear::Batch<float> matrices;          // directions that become orthogonal factors
+  linear::Batch<double> double_matrices;
 
   const Recipe& recipe_of(const optim::Slot& slot) const { return routing.groups[slot.group].recipe; }
   // Allocates moments, low halves and workspaces of slots that have none yet.
@@ -55,6 +60,8 @@ struct Optimizer::Parts {
   const optim::Coefficients& coefficients_of(const optim::Slot& slot, const StepInput& input);
   // What every slot taking part does in this step; throws before anything has changed.
   void resolve(const StepInput& input);
+  // Lists and memory of whole-tensor slots, after whole_plan was made.
+  void plan_whole_tensors();
   // Directions, gates and clipping of whole-tensor slots, then their stage 2.
   void finish_whole_tensors();
   // Chunk by chunk in fixed order, so that sums do not depend on threads.

@@ -74,7 +74,7 @@ const StepReport& Optimizer::step(const StepInput& input) {
     make_plans(p.slots, p.taking_part, optim::thread_count(p.options), p.plan, p.whole_plan);
     p.planned = p.taking_part;
     p.counted.resize(p.plan.chunks.size() + p.whole_plan.chunks.size());
-    p.chunk_dots.resize(p.whole_plan.chunks.size());
+    p.plan_whole_tensors();
     p.moves.resize(count);
     p.report.tensors.resize(count);
   }

@@ -123,7 +123,7 @@ void fill_and_apply_as(const kernels::Kernels& kernels, const Slot& slot, const 
     const T* g = tiles.gradient(at, n);
     fill(*move.rule, g, tiles.moment(0, at, n), tiles.moment(1, at, n), tiles.direction(), n);
     tiles.store_moments(at, n);
-    if (shapes) shape_direction(recipe.rule, std::span<T>(tiles.direction(), n), {});
+    if (shapes) shape_direction(recipe.rule, std::span<T>(tiles.direction(), n));
     T* x = tiles.parameter(at, n);
     apply(terms, {tiles.direction(), g, x, tiles.anchor(at, n), at}, n, counted);
     tiles.store_parameter(options, at, n);
@@ -162,7 +162,7 @@ void fill_only(const kernels::Kernels& kernels, const Slot& slot, const Recipe& 
       T* u = reinterpret_cast<T*>(slot.u) + at;
       fill(*move.rule, tiles.gradient(at, n), tiles.moment(0, at, n), tiles.moment(1, at, n), u, n);
       tiles.store_moments(at, n);
-      if (shapes) shape_direction(recipe.rule, std::span<T>(u, n), {});
+      if (shapes) shape_direction(recipe.rule, std::span<T>(u, n));
     });
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "optim/matrices.h"
 #include "optim/parts.h"
 #include "optim/shaping.h"
 #include "optim/threads.h"
@@ -18,9 +19,9 @@ using optim::Slot;
 void shape(const Recipe& recipe, const Slot& slot) {
   if (optim::shaping_of(recipe.rule) != Shaping::tensor) return;
   if (compute_element(slot) == Element::f64) {
-    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<double*>(slot.u), slot.count), slot.parameter.shape);
+    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<double*>(slot.u), slot.count));
   } else {
-    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<float*>(slot.u), slot.count), slot.parameter.shape);
+    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<float*>(slot.u), slot.count));
   }
 }
 
@@ -39,18 +40,43 @@ double projection(double wd, const Dots& dots) {
 
 }  // namespace
 
-void Optimizer::Parts::finish_whole_tensors() {
-  if (whole_plan.chunks.empty()) return;
-  std::vector<std::size_t> whole;  // the slots, each once
+void Optimizer::Parts::plan_whole_tensors() {
+  whole.clear();
   for (const optim::Chunk& chunk : whole_plan.chunks) {
     if (whole.empty() || whole.back() != chunk.slot) whole.push_back(chunk.slot);
   }
+  chunk_dots.resize(whole_plan.chunks.size());
+  slot_dots.resize(slots.size());
+  matrices = {};
+  double_matrices = {};
+  for (const std::size_t s : whole) {
+    const Slot& slot = slots[s];
+    const Polar* how = optim::polar_in(recipe_of(slot).rule);
+    if (how == nullptr) continue;
+    const optim::Matrices cut = optim::matrices_of(slot.parameter.name, slot.parameter.shape, how->blocks);
+    const auto add = [&](auto& batch, auto* u) {
+      for (std::int64_t i = 0; i < cut.count; ++i) {
+        batch.add(u + i * cut.rows * cut.cols, static_cast<int>(cut.rows), static_cast<int>(cut.cols), *how);
+      }
+    };
+    if (compute_element(slot) == Element::f64) {
+      add(double_matrices, reinterpret_cast<double*>(slot.u));
+    } else {
+      add(matrices, reinterpret_cast<float*>(slot.u));
+    }
+  }
+  matrices.plan(optim::thread_count(options));
+  double_matrices.plan(optim::thread_count(options));
+}
+
+void Optimizer::Parts::finish_whole_tensors() {
+  if (whole_plan.chunks.empty()) return;
   const auto each_chunk = [this](const auto& body) {
     optim::parallel(options, whole_plan.jobs.size(), [&](std::size_t j) {
       for (std::size_t c = whole_plan.jobs[j].first; c < whole_plan.jobs[j].last; ++c) body(c);
     });
   };
-  std::vector<Dots> dots(slots.size());
+  std::vector<Dots>& dots = slot_dots;
   const auto measure = [&] {
     each_chunk([this](std::size_t c) {
       const optim::Chunk& chunk = whole_plan.chunks[c];
@@ -68,6 +94,9 @@ void Optimizer::Parts::finish_whole_tensors() {
   };
 
   optim::parallel(options, whole.size(), [&](std::size_t i) { shape(recipe_of(slots[whole[i]]), slots[whole[i]]); });
+  const linear::Run run = [this](std::size_t count, const auto& body) { optim::parallel(options, count, body); };
+  matrices.run(run);
+  double_matrices.run(run);
   if (options.update_rms_clip > 0) {
     measure();
     for (const std::size_t s : whole) moves[s].u_scale = clip_factor(options.update_rms_clip, dots[s], slots[s].count);

@@ -62,14 +62,43 @@ std::vector<std::string_view> all_recipes() {
   return names;
 }
 
-// Calls visitor(owner, field) for every field of a rule or decay; a const variant gives const owners.
+template <class Owner, class Visitor>
+void each_field_in(Owner& owner, const Visitor& visitor);
+
+template <class Owner, class Field, class Visitor>
+void visit_field(Owner& owner, const Field& field, const Visitor& visitor) {
+  visitor(owner, field);
+}
+template <class Owner, class Outer, class Inner, class Visitor>
+void visit_field(Owner& owner, const Part<Outer, Inner>& part, const Visitor& visitor) {
+  each_field_in(owner.*part.member, visitor);
+}
+
+template <class Owner, class Visitor>
+void each_field_in(Owner& owner, const Visitor& visitor) {
+  std::apply([&](const auto&... field) { (visit_field(owner, field, visitor), ...); }, std::remove_const_t<Owner>::fields());
+}
+
+// Calls visitor(owner, field) for every field of a rule or decay and of their parts; a const variant gives const owners.
 template <class Variant, class Visitor>
 void each_field_of(Variant& variant, const Visitor& visitor) {
+  std::visit([&](auto& owner) { each_field_in(owner, visitor); }, variant);
+}
+
+// Whether the fields of a rule's part go together.
+template <class Owner, class Field>
+void check_part(const Owner&, const Field&) {}
+template <class Owner, class Inner>
+void check_part(const Owner& owner, const Part<Owner, Inner>& part) {
+  check(owner.*part.member);
+}
+
+void check_parts(const Rule& rule) {
   std::visit(
-      [&]<class Owner>(Owner& owner) {
-        std::apply([&](const auto&... field) { (visitor(owner, field), ...); }, std::remove_const_t<Owner>::fields());
+      []<class Owner>(const Owner& owner) {
+        std::apply([&](const auto&... field) { (check_part(owner, field), ...); }, Owner::fields());
       },
-      variant);
+      rule);
 }
 
 template <class AnyRecipe, class Visitor>
@@ -87,6 +116,11 @@ std::string text_of(const Owner& owner, const Choice<Owner, Enum>& field) {
   return std::string(names_of(Enum{}).at(static_cast<std::size_t>(owner.*field.member)));
 }
 
+template <class Owner>
+std::string text_of(const Owner& owner, const Numbers<Owner>& field) {
+  return fmt::format("{}", fmt::join(owner.*field.member, ","));
+}
+
 template <class Owner, class Value>
 std::string valid_of(const Field<Owner, Value>& field) {
   return to_string(field.range);
@@ -94,6 +128,10 @@ std::string valid_of(const Field<Owner, Value>& field) {
 template <class Owner, class Enum>
 std::string valid_of(const Choice<Owner, Enum>&) {
   return join(names_of(Enum{}));
+}
+template <class Owner>
+std::string valid_of(const Numbers<Owner>&) {
+  return "finite numbers, 1,2,3";
 }
 
 template <class Owner, class Value>
@@ -108,6 +146,16 @@ template <class Owner, class Enum>
 void assign(Owner& owner, const Choice<Owner, Enum>& field, std::string_view what, std::string_view text) {
   owner.*field.member = named<Enum>(what, text);
 }
+template <class Owner>
+void assign(Owner& owner, const Numbers<Owner>& field, std::string_view what, std::string_view text) {
+  std::vector<double> numbers;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    numbers.push_back(to_number(what, text.substr(0, comma), kFinite));
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  owner.*field.member = std::move(numbers);
+}
 
 template <class Owner, class Value>
 void check_field(const Owner& owner, const Field<Owner, Value>& field, std::string_view what) {
@@ -116,6 +164,10 @@ void check_field(const Owner& owner, const Field<Owner, Value>& field, std::stri
 template <class Owner, class Enum>
 void check_field(const Owner& owner, const Choice<Owner, Enum>& field, std::string_view what) {
   check_choice(owner.*field.member, what);
+}
+template <class Owner>
+void check_field(const Owner& owner, const Numbers<Owner>& field, std::string_view what) {
+  for (const double number : owner.*field.member) check_range(what, number, kFinite);
 }
 
 template <class Owner>
@@ -190,6 +242,7 @@ void set(Recipe& recipe, std::string_view field, std::string_view value) {
 
 void check(const Recipe& recipe) {
   each_field(recipe, [](const auto& owner, const auto& field) { check_field(owner, field, label(owner, field.name)); });
+  check_parts(recipe.rule);
   check_choice(recipe.coupling, "coupling");
   check_range("weight_decay", recipe.weight_decay, kNonnegative);
 }

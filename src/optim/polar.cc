@@ -1,0 +1,60 @@
+// The public functions of polar.h.
+#include <cautious/polar.h>
+
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+#include <cautious/recipe.h>
+
+#include "linear/batch.h"
+#include "linear/svd.h"
+#include "optim/matrices.h"
+#include "optim/threads.h"
+
+namespace cautious {
+namespace {
+
+void check_size(std::size_t size, std::int64_t rows, std::int64_t cols) {
+  if (rows < 0 || cols < 0 || (rows > 0 && static_cast<std::size_t>(cols) != size / static_cast<std::size_t>(rows)) ||
+      static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) != size) {
+    throw Error(Fault::usage, fmt::format("a matrix of {} x {} does not have {} entries", rows, cols, size));
+  }
+}
+
+template <class T>
+void polar_of_matrix(std::span<T> matrix, std::int64_t rows, std::int64_t cols, const Polar& how, int threads) {
+  check(Recipe{.rule = Muon{.polar = how}});
+  check_size(matrix.size(), rows, cols);
+  const std::array shape{rows, cols};
+  const optim::Matrices cut = optim::matrices_of("matrix", shape, how.blocks);
+  if (matrix.empty()) return;
+  linear::Batch<T> batch;
+  for (std::int64_t i = 0; i < cut.count; ++i) {
+    batch.add(matrix.data() + i * cut.rows * cut.cols, static_cast<int>(cut.rows), static_cast<int>(cut.cols), how);
+  }
+  const Options options{.threads = threads};
+  batch.plan(optim::thread_count(options));
+  batch.run([&options](std::size_t count, const auto& body) { optim::parallel(options, count, body); });
+}
+
+}  // namespace
+
+void polar(std::span<float> matrix, std::int64_t rows, std::int64_t cols, const Polar& how, int threads) {
+  polar_of_matrix(matrix, rows, cols, how, threads);
+}
+
+void polar(std::span<double> matrix, std::int64_t rows, std::int64_t cols, const Polar& how, int threads) {
+  polar_of_matrix(matrix, rows, cols, how, threads);
+}
+
+double nuclear_norm(std::span<const double> matrix, std::int64_t rows, std::int64_t cols) {
+  check_size(matrix.size(), rows, cols);
+  if (matrix.empty()) return 0;
+  const std::vector<double> values = linear::singular_values(matrix, static_cast<int>(rows), static_cast<int>(cols));
+  if (values.empty()) throw Error(Fault::failure, "LAPACK found no singular value decomposition");
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace cautious
