@@ -30,10 +30,11 @@ demo: build  ## the paper's two toy objectives, drawn to $(OUT)
 	@build/cautious lab toy --out $(OUT)
 	@find $(OUT) -name '*.svg' | sort | sed 's/^/drawn: /'
 
-bench: deps  ## time of one step, against the limit measured in the same run
+bench: deps  ## time of one step and of orthogonalisation, against limits measured in the same run
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench -j $(JOBS)
 	@build/bench/cautious bench step
+	@build/bench/cautious bench polar
 
 lint: deps  ## clang-format and clang-tidy, warnings are errors
 	@clang-format --dry-run -Werror $(sources)

@@ -23,12 +23,14 @@ class NaivePolar {
   std::vector<float> gram_, factor_, other_;
 };
 
-// Multiplications and additions per second, in billions, of an n x n product on `threads` threads.
+// The machine's own n x n product.
 class Sgemm {
  public:
   explicit Sgemm(int n);
   void run(int threads);
   double flops() const;
+  // Billions of operations per second on `threads` threads, the best of a few.
+  double gflops(int threads);
 
  private:
   int n_;

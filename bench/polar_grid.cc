@@ -180,6 +180,7 @@ void run_polar_grid(const PolarGrid& grid, const std::function<void(const std::s
       }
     }
   }
+  if (!grid.gpt2) return;
   for (const int threads : grid.threads) {
     begin(fmt::format("GPT-2 small's matrices on {} threads", threads));
     const std::vector<Shape> shapes = gpt2_small();

@@ -25,6 +25,7 @@ struct PolarRow {
 
 struct PolarGrid {
   std::vector<std::pair<int, int>> sizes{{256, 256}, {512, 512}, {768, 768}, {768, 3072}, {1024, 4096}, {2048, 2048}};
+  bool gpt2 = true;  // the list of GPT-2 small too
   std::vector<int> threads{1, 2};
   Polar how;
   int rounds = 5;

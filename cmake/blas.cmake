@@ -1,5 +1,5 @@
-# The BLAS and LAPACK for matrix products, as the target cautious_blas. It must be built on OpenMP: a second pool of threads would
-# fight ours for the cores. OpenBLAS is the fastest here (docs/performance.md); BLIS works too:
+# The BLAS and LAPACK for matrix products, as the target cautious_blas, for the build and for the installed package. It must be built on OpenMP: a second pool of threads would
+# fight ours for the cores. OpenBLAS is the default; BLIS works too:
 #   cmake -DCAUTIOUS_BLAS=blis
 set(CAUTIOUS_BLAS openblas CACHE STRING "openblas or blis")
 set_property(CACHE CAUTIOUS_BLAS PROPERTY STRINGS openblas blis)
@@ -17,7 +17,10 @@ if(CAUTIOUS_BLAS STREQUAL blis)  # has no LAPACK of its own
   list(APPEND libraries ${CAUTIOUS_LAPACK_LIBRARY})
 endif()
 
-add_library(cautious_blas INTERFACE)
-target_include_directories(cautious_blas SYSTEM INTERFACE $<BUILD_INTERFACE:${CAUTIOUS_BLAS_INCLUDE}>)
+add_library(cautious_blas INTERFACE IMPORTED GLOBAL)
+target_include_directories(cautious_blas INTERFACE ${CAUTIOUS_BLAS_INCLUDE})
 target_link_libraries(cautious_blas INTERFACE ${libraries})
-install(TARGETS cautious_blas EXPORT cautious-targets)
+# An RPATH, not a RUNPATH: libraries that we load and that want "the BLAS" must find this one too.
+if(UNIX AND NOT APPLE)
+  target_link_options(cautious_blas INTERFACE -Wl,--disable-new-dtags)
+endif()

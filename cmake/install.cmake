@@ -1,5 +1,5 @@
 # What `make install` puts where, and the package a stranger finds with find_package(cautious).
-# The kernels' object libraries are part of the archive; headers and the archive have no dependency but OpenMP. The program
+# The kernels' object libraries are part of the archive; headers and the archive have no dependency but OpenMP and a BLAS. The program
 # installs itself (src/cli).
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cautious)
@@ -16,6 +16,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/cautious-config.cmake.
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cautious-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/cautious-config.cmake ${PROJECT_BINARY_DIR}/cautious-config-version.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/blas.cmake
   DESTINATION ${package_dir})
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

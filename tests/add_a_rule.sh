@@ -17,6 +17,7 @@ diff "$source_dir/include/cautious/rules.h" "$copy/include/cautious/rules.h" || 
 # Optimization is beside the point here, and takes most of a build.
 cmake -S "$copy" -B "$work_dir/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCAUTIOUS_DEVELOPER=OFF >/dev/null
 cmake --build "$work_dir/build" >/dev/null
+blas=$(sed -n 's/^CAUTIOUS_BLAS_LIBRARY:FILEPATH=//p' "$work_dir/build/CMakeCache.txt")
 g++ -std=c++20 -I "$copy/include" "$source_dir/examples/add_a_rule/check_signum.cc" "$work_dir/build/src/libcautious.a" -fopenmp \
-    -o "$work_dir/check_signum"
+    "$blas" -Wl,-rpath,"${blas%/*}" -o "$work_dir/check_signum"
 "$work_dir/check_signum"

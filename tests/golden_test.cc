@@ -182,22 +182,36 @@ TEST(Golden, EveryCaseOnEveryInstructionSet) {
   }
 }
 
-// Every rule, every convex function and every decay of the library has its vectors: whoever adds one adds them too.
+// Polar factors come from the machine's BLAS, whose order of summation is its own, so their bits cannot be pinned. product_test
+// compares these with the oracle and muon_test states their properties, both within tolerances.
+bool through_blas(const Recipe& recipe) {
+  if (const auto* lion = std::get_if<LionK>(&recipe.rule)) return lion->k == Convex::nuclear;
+  return std::holds_alternative<Muon>(recipe.rule);
+}
+
+// Every other rule, every convex function and every decay of the library has its vectors: whoever adds one adds them too.
 TEST(Golden, CoversEveryRuleAndDecay) {
   const auto has = [](auto fits) {
     const Json& cases = golden()["cases"];
     return std::any_of(cases.begin(), cases.end(), fits);
   };
+  int exempt = 0;
   for (const std::string& decay : decay_names()) {
     for (const std::string& name : recipe_names()) {
       const std::string rule(name_of(recipe(name).rule));
-      EXPECT_TRUE(has([&](const Json& one) { return one["rule"] == rule && one["decay"] == decay; })) << rule << " " << decay;
+      const bool found = has([&](const Json& one) { return one["rule"] == rule && one["decay"] == decay; });
+      EXPECT_NE(found, through_blas(recipe(name))) << rule << " " << decay;
+      exempt += !found;
     }
     for (const std::string_view k : names_of(Convex{})) {
-      EXPECT_TRUE(has([&](const Json& one) { return one["fields"].value("k", "") == k && one["decay"] == decay; }))
-          << k << " " << decay;
+      Recipe lion = recipe("lion-k");
+      set(lion, "k", k);
+      const bool found = has([&](const Json& one) { return one["fields"].value("k", "") == k && one["decay"] == decay; });
+      EXPECT_NE(found, through_blas(lion)) << k << " " << decay;
+      exempt += !found;
     }
   }
+  EXPECT_EQ(exempt, 2 * static_cast<int>(decay_names().size())) << "muon and nuclear are the exceptions";
 }
 
 }  // namespace

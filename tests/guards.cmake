@@ -7,7 +7,10 @@ function(cautious_guard name script)
 endfunction()
 
 cautious_guard(includes includes)
-cautious_guard(headers headers ${CMAKE_CXX_COMPILER})
+if(CAUTIOUS_TORCH)
+  find_package(Torch REQUIRED)
+endif()
+cautious_guard(headers headers ${CMAKE_CXX_COMPILER} ${TORCH_INCLUDE_DIRS})
 cautious_guard(one_place one_place)
 cautious_guard(text text)
 

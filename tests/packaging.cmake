@@ -2,6 +2,9 @@
 # under the sanitizers, each in its own build directory below this one.
 add_test(NAME example.ten_lines COMMAND example_ten_lines)
 set_tests_properties(example.ten_lines PROPERTIES LABELS fast PASS_REGULAR_EXPRESSION "step 300  x0 1\\.00")
+add_test(NAME example.muon COMMAND example_muon)
+set_tests_properties(example.muon PROPERTIES LABELS fast
+  PASS_REGULAR_EXPRESSION "embedding +-> rest.*step 20  decayed:  matrices 0\\.8[0-9]  rest 0\\.6[0-9]  vectors 0\\.00")
 
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(scripts ${PROJECT_SOURCE_DIR}/tests)
@@ -9,8 +12,8 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     COMMAND bash ${scripts}/consumer/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/consumer)
   add_test(NAME add_a_rule COMMAND bash ${scripts}/add_a_rule.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/add_a_rule)
   # Everything that walks buffers or reads files; and everything that starts threads.
-  set(asan_tests product_test edges_test bf16_test state_errors_test safetensors_malformed_test)
-  set(tsan_tests determinism_test)
+  set(asan_tests product_test edges_test bf16_test muon_test polar_edges_test state_errors_test safetensors_malformed_test)
+  set(tsan_tests determinism_test muon_run_test)
   foreach(preset asan tsan)
     add_test(NAME ${preset}
       COMMAND bash ${scripts}/sanitized.sh ${preset} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/${preset} ${${preset}_tests})

@@ -35,7 +35,7 @@ std::string failure_of_set(Recipe recipe, std::string_view field, std::string_vi
 }
 
 TEST(Recipe, NamesAndLines) {
-  const std::vector<std::string> names{"sgd", "sgdm", "adam", "adamw", "adamc", "lion", "lion-k"};
+  const std::vector<std::string> names{"sgd", "sgdm", "adam", "adamw", "adamc", "lion", "lion-k", "muon"};
   for (const std::string& name : names) EXPECT_NO_THROW(check(recipe(name))) << name;
   const std::vector<std::string> known = recipe_names();
   for (const std::string& name : names) EXPECT_NE(std::find(known.begin(), known.end(), name), known.end()) << name;
@@ -49,7 +49,11 @@ TEST(Recipe, NamesAndLines) {
             "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=decoupled coupling=corrected weight_decay=0.1");
   EXPECT_EQ(to_string(recipe("lion")), "lion beta1=0.9 beta2=0.99 decay=decoupled coupling=plain weight_decay=0.1");
   EXPECT_EQ(to_string(recipe("lion-k")),
-            "lion-k beta1=0.9 beta2=0.99 k=l1 p=2 e=0.001 fraction=0.1 decay=decoupled coupling=plain weight_decay=0.1");
+            "lion-k beta1=0.9 beta2=0.99 k=l1 p=2 e=0.001 fraction=0.1 schedule=paper steps=0 scale=none eps=0 blocks=1 "
+            "coefficients= decay=decoupled coupling=plain weight_decay=0.1");
+  EXPECT_EQ(to_string(recipe("muon")),
+            "muon beta=0.95 nesterov=off schedule=paper steps=0 scale=none eps=0 blocks=1 coefficients= decay=decoupled "
+            "coupling=plain weight_decay=0.1");
 }
 
 TEST(Recipe, DecaysByName) {
@@ -117,9 +121,75 @@ TEST(Recipe, ErrorsNameValueAndChoices) {
       "no field of adam with decay decoupled named 'beta3'; did you mean 'beta1'? choices: beta1, beta2, eps, decay, coupling, "
       "weight_decay");
   EXPECT_EQ(failure_of_set(recipe("lion-k"), "k", "l3"),
-            "no k of lion-k named 'l3'; choices: l1, l2, lp, huber, relativistic, threshold, topk");
+            "no k of lion-k named 'l3'; choices: l1, l2, lp, huber, relativistic, threshold, topk, nuclear");
   EXPECT_EQ(failure_of_set(ours, "coupling", "corected"),
             "no coupling named 'corected'; did you mean 'corrected'? choices: plain, corrected, independent, squared");
+}
+
+// The fields of a part count as the rule's, and their messages name the part.
+TEST(Recipe, FieldsOfAPart) {
+  Recipe ours = recipe("muon");
+  for (const auto& [field, value] : {std::pair{"schedule", "polar-express-8"},
+                                     {"scale", "rms"},
+                                     {"nesterov", "on"},
+                                     {"steps", "3"},
+                                     {"eps", "1e-07"},
+                                     {"blocks", "4"}}) {
+    set(ours, field, value);
+  }
+  EXPECT_EQ(to_string(ours),
+            "muon beta=0.95 nesterov=on schedule=polar-express-8 steps=3 scale=rms eps=1e-07 blocks=4 coefficients= "
+            "decay=decoupled coupling=plain weight_decay=0.1");
+  const Polar& polar = std::get<Muon>(ours.rule).polar;
+  EXPECT_TRUE(polar.schedule == NewtonSchulz::polar_express_8 && polar.scale == MatrixScale::rms && polar.blocks == 4);
+  EXPECT_NO_THROW(check(ours));
+  for (const char* rule : {"muon", "lion-k"}) {
+    const Recipe whole = recipe(rule);
+    EXPECT_EQ(failure_of_set(whole, "steps", "-1"), "steps of the polar factor is '-1'; valid: [0, 100]");
+    EXPECT_EQ(failure_of_set(whole, "steps", "1.5"), "steps of the polar factor is '1.5', not a whole number; valid: [0, 100]");
+    EXPECT_EQ(failure_of_set(whole, "blocks", "0"), "blocks of the polar factor is '0'; valid: [1, 1000000000]");
+    EXPECT_EQ(failure_of_set(whole, "eps", "-1"), "eps of the polar factor is '-1'; valid: [0, inf)");
+    EXPECT_EQ(failure_of_set(whole, "schedule", "papper"),
+              "no schedule of the polar factor named 'papper'; did you mean 'paper'? choices: paper, quintic, polar-express, "
+              "polar-express-8, cans, turbo, exact, custom");
+    EXPECT_EQ(failure_of_set(whole, "scale", "big"), "no scale of the polar factor named 'big'; choices: none, jordan, rms");
+  }
+  EXPECT_EQ(failure_of_set(ours, "nesterov", "yes"), "no nesterov of muon named 'yes'; choices: off, on");
+  std::get<Muon>(ours.rule).polar.steps = 101;
+  EXPECT_EQ(message([&] { check(ours); }), "steps of the polar factor is 101; valid: [0, 100]");
+}
+
+TEST(Recipe, ListsOfNumbers) {
+  Recipe ours = recipe("muon");
+  const auto& coefficients = std::get<Muon>(ours.rule).polar.coefficients;
+  set(ours, "schedule", "custom");
+  set(ours, "coefficients", "1.5,-0.5,1e-300");
+  EXPECT_EQ(coefficients, (std::vector<double>{1.5, -0.5, 1e-300}));
+  EXPECT_NE(to_string(ours).find(" coefficients=1.5,-0.5,1e-300 "), std::string::npos) << to_string(ours);
+  EXPECT_NO_THROW(check(ours));
+  const double odd = std::nextafter(3.4445, 4);
+  std::get<Muon>(ours.rule).polar.coefficients = {odd, 4.9e-324, -0.0};
+  Recipe again = recipe("muon");
+  for (const FieldInfo& field : fields(ours)) set(again, field.name, field.value);
+  EXPECT_EQ(to_string(again), to_string(ours));
+  EXPECT_EQ(std::get<Muon>(again.rule).polar.coefficients, coefficients);
+  for (const char* text : {"1,x", ",", "1,,2", "1,2,3,", ",1", " 1", "1, 2", "1;2"}) {
+    const std::string words = failure_of_set(ours, "coefficients", text);
+    EXPECT_EQ(words.rfind("coefficients of the polar factor is '", 0), 0u) << text << ": " << words;
+  }
+  EXPECT_NE(failure_of_set(ours, "coefficients", "1,inf,2"), "");
+  set(ours, "coefficients", "1,2,3,4");
+  EXPECT_EQ(message([&] { check(ours); }), "coefficients has 4 numbers; schedule 'custom' needs three for each step: a,b,c");
+  set(ours, "coefficients", "");
+  EXPECT_TRUE(coefficients.empty());
+  EXPECT_EQ(message([&] { check(ours); }), "coefficients has 0 numbers; schedule 'custom' needs three for each step: a,b,c");
+  set(ours, "schedule", "cans");
+  set(ours, "coefficients", "1,2,3");
+  EXPECT_EQ(message([&] { check(ours); }), "coefficients are given, but schedule is 'cans'; they belong to schedule 'custom'");
+  set(ours, "coefficients", "");
+  set(ours, "schedule", "exact");
+  set(ours, "steps", "2");
+  EXPECT_EQ(message([&] { check(ours); }), "steps is 2, but schedule 'exact' has none; leave it 0");
 }
 
 TEST(Recipe, CheckSeesMembersSetDirectly) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cautious/error.h>
+#include <cautious/optimizer.h>
 
 namespace cautious {
 namespace {
@@ -64,6 +65,42 @@ TEST(Routing, MatricesAndRest) {
   const Group& bias = group(routing, "b", {5000});
   EXPECT_EQ(name_of(bias.recipe.rule), "adam");
   EXPECT_EQ(bias.decay, DecaySwitch::off);
+}
+
+TEST(Routing, MuonAndAdamW) {
+  const Routing routing = matrices_and_rest(recipe("muon"), recipe("adamw"), 100);
+  struct Sent {
+    Shape shape;
+    const char* rule;
+    DecaySwitch decay;
+  };
+  for (const auto& [shape, rule, decay] :
+       {Sent{{100, 4}, "muon", DecaySwitch::on}, Sent{{8, 3, 2, 2}, "muon", DecaySwitch::on},
+        Sent{{101, 4}, "adam", DecaySwitch::on}, Sent{{4, 101}, "adam", DecaySwitch::on}, Sent{{7}, "adam", DecaySwitch::off},
+        Sent{{500}, "adam", DecaySwitch::off}, Sent{{1, 7}, "adam", DecaySwitch::off}, Sent{{}, "adam", DecaySwitch::off}}) {
+    const Group& chosen = group(routing, "w", shape);
+    EXPECT_EQ(name_of(chosen.recipe.rule), rule) << testing::PrintToString(shape);
+    EXPECT_EQ(chosen.decay, decay) << testing::PrintToString(shape);
+  }
+}
+
+// The same through an optimizer: muon never meets a vector, and the decay of a bias is off.
+TEST(Routing, MuonAndAdamWInAnOptimizer) {
+  Optimizer optimizer(matrices_and_rest(recipe("muon"), recipe("adamw"), 100), {.threads = 1, .parallel_for = {}});
+  std::vector<float> matrix(12, 1), bias(4, 1), embedding(202, 1);
+  const std::vector<float> g(202);
+  optimizer.add("matrix", {3, 4}, matrix.data(), g.data());
+  optimizer.add("bias", {4}, bias.data(), g.data());
+  optimizer.add("embedding", {101, 2}, embedding.data(), g.data());
+  const StepReport& report = optimizer.step({.lr = 0.1});
+  EXPECT_EQ(name_of(optimizer.group_of(0).recipe.rule), "muon");
+  EXPECT_EQ(name_of(optimizer.group_of(2).recipe.rule), "adam");
+  EXPECT_EQ(report.tensors[0].decayed, 12);
+  EXPECT_EQ(report.tensors[1].decayed, 0);
+  EXPECT_EQ(report.tensors[2].decayed, 202);
+  EXPECT_EQ(matrix, std::vector<float>(12, 0.99f));
+  EXPECT_EQ(bias, std::vector<float>(4, 1));
+  EXPECT_EQ(embedding, std::vector<float>(202, 0.99f));
 }
 
 TEST(Routing, Errors) {

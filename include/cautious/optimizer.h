@@ -1,5 +1,5 @@
 // Optimizer over raw buffers: add tensors, then step. One pass over memory per step; bits depend neither on threads nor on the
-// instruction set.
+// instruction set (but for muon and nuclear, whose matrix products are the BLAS's).
 #pragma once
 
 #include <array>
@@ -94,6 +94,8 @@ class Optimizer {
   std::int64_t steps_of(std::size_t tensor) const;  // t of the bias corrections
   const Group& group_of(std::size_t tensor) const;
   std::vector<StateTensor> state(std::size_t tensor) const;
+  // For a program that keeps the state in a format of its own: sets t, after it has written to what state() points to.
+  void set_steps(std::size_t tensor, std::int64_t t);
 
   // State as one safetensors file. load() checks names, shapes, types and recipes first and changes nothing unless all fit;
   // continuing is then bitwise the same as never having stopped.

@@ -3,9 +3,7 @@
 
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <memory>
-#include <thread>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -13,6 +11,7 @@
 
 #include "bench/step_grid.h"
 #include "cli/bench.h"
+#include "cli/machine.h"
 #include "cli/verbs.h"
 #include "recipe/names.h"
 
@@ -78,18 +77,6 @@ int run(const BenchArguments& given) {
 }
 
 }  // namespace
-
-std::string machine_line() {
-  std::ifstream info("/proc/cpuinfo");
-  std::string model = "unknown CPU", line;
-  while (std::getline(info, line)) {
-    if (line.rfind("model name", 0) == 0) {
-      model = line.substr(line.find(':') + 2);
-      break;
-    }
-  }
-  return fmt::format("{}, {} cores, compiler {}", model, std::thread::hardware_concurrency(), __VERSION__);
-}
 
 void add_bench(CLI::App& app, Verb& chosen) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine.");

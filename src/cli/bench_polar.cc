@@ -13,6 +13,7 @@
 
 #include "bench/polar_grid.h"
 #include "cli/bench.h"
+#include "cli/machine.h"
 #include "cli/verbs.h"
 #include "linear/blas.h"
 #include "recipe/names.h"
@@ -57,7 +58,8 @@ void print_row(const bench::PolarRow& row) {
 
 std::pair<int, int> size_of(const std::string& text) {
   const std::size_t cross = text.find('x');
-  if (cross == std::string::npos) throw Error(Fault::usage, fmt::format("--sizes {}: write rows x cols, as 768x3072", text));
+  if (cross == std::string::npos)
+    throw Error(Fault::usage, fmt::format("--sizes {}: write ROWSxCOLS, as 768x3072, or gpt2-small", text));
   constexpr Range kSide{1, 20000, false, false};
   return {static_cast<int>(to_integer("rows of --sizes", text.substr(0, cross), kSide)),
           static_cast<int>(to_integer("cols of --sizes", text.substr(cross + 1), kSide))};
@@ -71,8 +73,17 @@ int run(const PolarArguments& given) {
   if (quintics(grid.how).empty()) {
     throw Error(Fault::usage, fmt::format("schedule '{}' has no steps to compare with the naive form", given.schedule));
   }
-  if (!given.sizes.empty()) grid.sizes.clear();
-  for (const std::string& size : given.sizes) grid.sizes.push_back(size_of(size));
+  if (!given.sizes.empty()) {
+    grid.sizes.clear();
+    grid.gpt2 = false;
+  }
+  for (const std::string& size : given.sizes) {
+    if (size == "gpt2-small") {
+      grid.gpt2 = true;
+    } else {
+      grid.sizes.push_back(size_of(size));
+    }
+  }
   fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
   if (!given.json) {
     fmt::print("{:<13} {:>5} {:>7} {:>10} {:>10} {:>7} {:>8} {:>9} {:>6} {:>9} {:>9}\n", "matrix", "count", "threads", "ms",
@@ -99,7 +110,9 @@ void add_bench_polar(CLI::App& bench, Verb& chosen) {
       "  cautious bench polar --sizes 768x768,768x3072 --threads 2 --json");
   auto arguments = std::make_shared<PolarArguments>();
   polar->add_flag("--json", arguments->json, "One JSON object per line on standard output");
-  polar->add_option("--sizes", arguments->sizes, "ROWSxCOLS (default: 256x256 to 2048x2048; about ten minutes)")
+  polar
+      ->add_option("--sizes", arguments->sizes,
+                   "ROWSxCOLS or gpt2-small (default: 256x256 to 2048x2048 and gpt2-small; about ten minutes)")
       ->delimiter(',')
       ->type_name("SIZES")
       ->expected(1, 64);

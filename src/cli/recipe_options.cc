@@ -83,11 +83,12 @@ std::string help_of(const Meanings& meanings) {
 void RecipeOptions::add_to(CLI::App& app) {
   app.add_option("--optimizer", optimizer_, "Recipe: " + join(recipe_names()))->required()->group(kGroup)->type_name("NAME");
   for (const auto& [name, meanings] : all_fields()) {
-    const bool number = meanings.front().field.valid.find_first_of("[(") == 0;
+    const std::string& valid = meanings.front().field.valid;
+    const char* type = valid.find_first_of("[(") == 0 ? "NUMBER" : valid.starts_with("numbers") ? "NUMBERS" : "NAME";
     app.add_option_function<std::string>(
            "--" + name, [this, field = name](const std::string& text) { given_[field] = text; }, help_of(meanings))
         ->group(kGroup)
-        ->type_name(number ? "NUMBER" : "NAME");
+        ->type_name(type);
   }
 }
 

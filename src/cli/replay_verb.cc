@@ -248,7 +248,8 @@ void add_replay(CLI::App& app, Verb& chosen) {
   option("grad_clip", "NUMBER", "Arithmetic", "Largest norm of the gradient (default: 0, off)");
   option("update_rms_clip", "NUMBER", "Arithmetic", "Largest RMS of the direction (default: 0, off)");
   option("seed", "NUMBER", "Arithmetic", "Of decay random and stochastic rounding (default: 0)");
-  option("threads", "NUMBER", "Arithmetic", "Threads; the bits do not depend on it (default: 0, automatic)");
+  option("threads", "NUMBER", "Arithmetic",
+         "Threads; bits do not depend on it, but for muon and nuclear (default: 0, automatic)");
   verb.add_flag("--quiet", args->quiet, "Only errors on stderr")->group("Messages");
   verb.add_flag("--json", args->json, "One JSON object on stdout")->group("Messages");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });

@@ -29,6 +29,7 @@ void Batch<T>::plan(int threads) {
   double best = time_apart(tasks_, 0, threads), together = 0;
   const std::size_t most = std::min(tasks_.size(), static_cast<std::size_t>(threads));
   for (std::size_t i = 1; i <= most && threads > 1; ++i) {
+    if (tasks_[i - 1].steps.empty()) break;  // a singular value decomposition is done by one thread
     together += cost(tasks_[i - 1]) / (kTogether * threads);
     const double time = together + time_apart(tasks_, i, threads);
     if (time < best) {

@@ -43,8 +43,10 @@ template <class T>
 Size into_range(std::span<T> matrix) {
   constexpr double kLow = sizeof(T) == 4 ? 1e-12 : 1e-100;
   const double size = norm(std::span<const T>(matrix));
-  if (size == 0 || !std::isfinite(size) || (size >= kLow && size <= 1 / kLow)) return {size, 1};
-  const int exponent = std::clamp(-std::ilogb(size), -1000, 1000);
+  if (size == 0 || std::isnan(size) || (size >= kLow && size <= 1 / kLow)) return {size, 1};
+  const double most = largest(std::span<const T>(matrix));  // finite where the norm of finite entries is not
+  if (std::isinf(most)) return {most, 1};
+  const int exponent = std::clamp(-std::ilogb(most), -1000, 1000);
   for (T& entry : matrix) entry = std::ldexp(entry, exponent);
   return {norm(std::span<const T>(matrix)), std::ldexp(1.0, exponent)};
 }

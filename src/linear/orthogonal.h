@@ -28,7 +28,7 @@ Task<T> make_task(T* data, int rows, int cols, const Polar& how);
 template <class T>
 std::size_t scratch_size(const Task<T>& task);
 
-// Relative time, about that many multiplications.
+// Multiplications and additions, about.
 template <class T>
 double cost(const Task<T>& task);
 

@@ -23,6 +23,7 @@ struct Decomposition {
 };
 
 Decomposition decompose(std::vector<double> a, int m, int n, char job) {
+  const OnThisThread only;
   Decomposition d{m, n, std::min(m, n), {}, {}, {}};
   const auto size = [](int rows, int cols) { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols); };
   d.s.resize(static_cast<std::size_t>(d.k));

@@ -1,5 +1,6 @@
 #include "optim/matrices.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -21,10 +22,14 @@ Matrices matrices_of(std::string_view name, std::span<const std::int64_t> shape,
     rows = rest.front();
     rest = rest.subspan(1);
   }
-  std::int64_t cols = 1;
-  for (const std::int64_t side : rest) cols *= side;
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  if (rows > kMost || cols > kMost) refuse(fmt::format("is a matrix with a side above {}", kMost));
+  bool fits = rows <= kMost;
+  std::int64_t cols = 1;
+  for (const std::int64_t side : rest) {
+    fits = fits && side <= kMost / std::max<std::int64_t>(cols, 1);
+    cols = fits ? cols * side : 0;
+  }
+  if (!fits) refuse(fmt::format("is a matrix with a side above {}", kMost));
   return {blocks, rows, cols};
 }
 

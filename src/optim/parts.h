@@ -40,7 +40,7 @@ struct Optimizer::Parts {
   std::size_t slots_with_state = 0;
   StepReport report;
 
-  // Scratch of step(), kept so that a step allocates nothing after the first.
+  // Scratch of step(), kept so that a step allocates nothing after the first (a singular value decomposition does).
   optim::Plan plan, whole_plan;            // of all slots taking part; of the whole-tensor ones among them
   std::vector<char> taking_part, planned;  // this step; when the plans were made
   std::vector<optim::Move> moves;          // per slot

@@ -1,6 +1,9 @@
 // The public functions of polar.h.
 #include <cautious/polar.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -36,6 +39,7 @@ void polar_of_matrix(std::span<T> matrix, std::int64_t rows, std::int64_t cols, 
   }
   const Options options{.threads = threads};
   batch.plan(optim::thread_count(options));
+  const optim::FlushDenormals flush;
   batch.run([&options](std::size_t count, const auto& body) { optim::parallel(options, count, body); });
 }
 
@@ -52,6 +56,13 @@ void polar(std::span<double> matrix, std::int64_t rows, std::int64_t cols, const
 double nuclear_norm(std::span<const double> matrix, std::int64_t rows, std::int64_t cols) {
   check_size(matrix.size(), rows, cols);
   if (matrix.empty()) return 0;
+  if (std::max(rows, cols) > std::numeric_limits<int>::max()) {
+    throw Error(Fault::usage,
+                fmt::format("a matrix of {} x {} has a side above {}", rows, cols, std::numeric_limits<int>::max()));
+  }
+  if (!std::all_of(matrix.begin(), matrix.end(), [](double entry) { return std::isfinite(entry); })) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   const std::vector<double> values = linear::singular_values(matrix, static_cast<int>(rows), static_cast<int>(cols));
   if (values.empty()) throw Error(Fault::failure, "LAPACK found no singular value decomposition");
   return std::accumulate(values.begin(), values.end(), 0.0);

@@ -111,6 +111,12 @@ std::vector<StateTensor> Optimizer::state(std::size_t tensor) const {
   return found;
 }
 
+void Optimizer::set_steps(std::size_t tensor, std::int64_t t) {
+  (void)steps_of(tensor);  // refuses an index out of range
+  if (t < 0) throw Error(Fault::usage, fmt::format("t is {}; it must not be negative", t));
+  parts_->slots[tensor].t = t;
+}
+
 void Optimizer::save(const std::filesystem::path& path) const {
   Parts& p = *parts_;
   p.ensure_state();

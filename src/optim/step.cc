@@ -72,11 +72,11 @@ const StepReport& Optimizer::step(const StepInput& input) {
   for (std::size_t s = 0; s < count; ++s) p.taking_part[s] = p.slots[s].parameter.g != nullptr || p.slots[s].count == 0;
   if (p.planned != p.taking_part) {
     make_plans(p.slots, p.taking_part, optim::thread_count(p.options), p.plan, p.whole_plan);
-    p.planned = p.taking_part;
     p.counted.resize(p.plan.chunks.size() + p.whole_plan.chunks.size());
     p.plan_whole_tensors();
     p.moves.resize(count);
     p.report.tensors.resize(count);
+    p.planned = p.taking_part;
   }
 
   p.report.skipped = false;

@@ -95,6 +95,7 @@ void Optimizer::Parts::finish_whole_tensors() {
 
   optim::parallel(options, whole.size(), [&](std::size_t i) { shape(recipe_of(slots[whole[i]]), slots[whole[i]]); });
   const linear::Run run = [this](std::size_t count, const auto& body) { optim::parallel(options, count, body); };
+  const optim::FlushDenormals flush;
   matrices.run(run);
   double_matrices.run(run);
   if (options.update_rms_clip > 0) {

@@ -131,7 +131,7 @@ std::string valid_of(const Choice<Owner, Enum>&) {
 }
 template <class Owner>
 std::string valid_of(const Numbers<Owner>&) {
-  return "finite numbers, 1,2,3";
+  return "numbers, 1,2,3";
 }
 
 template <class Owner, class Value>
@@ -149,10 +149,11 @@ void assign(Owner& owner, const Choice<Owner, Enum>& field, std::string_view wha
 template <class Owner>
 void assign(Owner& owner, const Numbers<Owner>& field, std::string_view what, std::string_view text) {
   std::vector<double> numbers;
-  while (!text.empty()) {
+  for (bool more = !text.empty(); more;) {
     const std::size_t comma = text.find(',');
     numbers.push_back(to_number(what, text.substr(0, comma), kFinite));
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    more = comma != std::string_view::npos;
+    text = more ? text.substr(comma + 1) : "";
   }
   owner.*field.member = std::move(numbers);
 }

@@ -1,4 +1,5 @@
 """Bad input to the program: the exit code tells whose turn it is, exactly one line tells what to do, nothing is written."""
+import json
 import pathlib
 import signal
 import struct
@@ -17,6 +18,7 @@ USAGE, DATA, FAILURE = 2, 3, 1
 X, G = np.ones((2, 3)), np.ones((4, 2, 3))
 GOOD = {"x": X, "g": G}
 ADAMW = ["--optimizer", "adamw", "--lr", "0.01"]
+MUON = ["--optimizer", "muon", "--lr", "0.01"]
 
 
 def safetensors(header, data=b"", length=None):
@@ -118,6 +120,54 @@ class BadInput(unittest.TestCase):
                 (["moments is 'bf16', but x is F64"], *ADAMW, "--moments", "bf16"),
                 (["rounding is 'split', but x is F64"], *ADAMW, "--rounding", "split")):
             self.refused_replay(USAGE, words, *options)
+
+    def test_polar(self):
+        nuclear = ["--optimizer", "lion-k", "--k", "nuclear", "--lr", "0.01"]
+        for words, *options in (
+                (["no schedule of the polar factor named 'papper'", "did you mean 'paper'?", "turbo"], "--schedule", "papper"),
+                (["no scale of the polar factor named 'big'", "none, jordan, rms"], "--scale", "big"),
+                (["coefficients are given", "schedule is 'paper'", "'custom'"], "--coefficients", "1,2,3"),
+                (["coefficients has 0 numbers", "a,b,c"], "--schedule", "custom"),
+                (["coefficients has 4 numbers", "a,b,c"], "--schedule", "custom", "--coefficients", "1,2,3,4"),
+                (["coefficients of the polar factor is 'x'", "not a number"], "--schedule", "custom", "--coefficients", "1,x,3"),
+                (["steps is 2", "schedule 'exact' has none"], "--schedule", "exact", "--steps", 2),
+                (["steps of the polar factor is '-1'", "[0, 100]"], "--steps", -1),
+                (["steps of the polar factor is '2.5', not a whole number"], "--steps", 2.5),
+                (["blocks of the polar factor is '0'"], "--blocks", 0)):
+            self.refused_replay(USAGE, words, *MUON, *options)
+            self.refused_replay(USAGE, words, *nuclear, *options)
+        self.refused_replay(USAGE, ["no nesterov of muon named 'yes'", "off, on"], *MUON, "--nesterov", "yes")
+        self.refused_replay(USAGE, ["no field of adam", "'schedule'"], *ADAMW, "--schedule", "paper")
+        for optimizer in (MUON, nuclear):
+            for shape, words in (((3,), "'x' of shape [3] is no matrix"), ((), "'x' of shape [] is no matrix")):
+                trace_file.write(self.trace, {"x": np.ones(shape), "g": np.ones((4, *shape))})
+                self.refused_replay(USAGE, words, *optimizer)
+            trace_file.write(self.trace, {"x": np.ones((3, 2)), "g": np.ones((4, 3, 2))})
+            self.refused_replay(USAGE, ["'x' of shape [3, 2]", "2 blocks"], *optimizer, "--blocks", 2)
+
+    def test_bench_polar(self):
+        for words, *options in (
+                ("--sizes 8", "--sizes", "8"), ("--sizes 8by8", "--sizes", "8by8"), ("rows of --sizes is ''", "--sizes", "x8"),
+                ("cols of --sizes is '8x8'", "--sizes", "8x8x8"), ("rows of --sizes is '0'", "--sizes", "8x8,0x8"),
+                ("cols of --sizes is '-8'", "--sizes", "8x-8"), ("cols of --sizes is '99999'", "--sizes", "8x99999"),
+                ("--threads", "--threads", "0"), ("--rounds", "--rounds", "0"), ("no schedule named 'papper'", "--schedule", "papper"),
+                ("schedule 'exact' has no steps", "--schedule", "exact")):
+            self.refused(USAGE, words, ["bench", "polar", *options])
+
+    def test_bench_polar_speaks_json(self):
+        """One object per line as soon as it is measured; the list of GPT-2's matrices at the end takes a minute and is not awaited."""
+        command = [PROGRAM, "bench", "polar", "--sizes", "8x12", "--threads", "1", "--rounds", "1", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+            rows = [json.loads(running.stdout.readline()) for _ in range(2)]
+            running.kill()
+        for row in rows:
+            self.assertLessEqual({"rows", "cols", "count", "threads", "schedule", "ms", "naive_ms", "speedup", "sgemm_gflops",
+                                  "effective_gflops", "error"}, set(row))
+            self.assertEqual((row["rows"], row["cols"], row["threads"], row["schedule"]), (8, 12, 1, "paper"))
+            self.assertLess(row["error"], 2e-5)
+            self.assertGreater(min(row["ms"], row["naive_ms"], row["speedup"], row["sgemm_gflops"]), 0)
+        self.assertEqual(rows[0]["count"], 1)
+        self.assertGreater(rows[1]["count"], 1)
 
     def test_where_to_write(self):
         self.refused(USAGE, "--out is the trace itself", ["replay", self.trace, *ADAMW, "--out", self.trace])

@@ -4,12 +4,31 @@ import math
 import numpy as np
 
 MASK64 = (1 << 64) - 1
+POLAR = {"schedule": "paper", "steps": 0, "scale": "none", "eps": 0, "blocks": 1, "coefficients": ""}
+SCHEDULES = {  # a, b, c of each step
+    "paper": [(3.4445, -4.7750, 2.0315)] * 5,
+    "quintic": [(4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037), (2.8769, -3.1427, 1.2046),
+                (2.8366, -3.0525, 1.2012)],
+    "polar-express": [(8.156554524902461, -22.48329292557795, 15.878769915207462),
+                      (4.042929935166739, -2.808917465908714, 0.5000178451051316),
+                      (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
+                      (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
+                      (2.3465413258596377, -1.7097828382687081, 0.42323551169305323)],
+    "polar-express-8": [(8.2051, -22.9019, 16.4607), (4.0664, -2.8612, 0.5184), (3.9096, -2.8234, 0.5250),
+                        (3.2856, -2.4153, 0.4853), (2.2779, -1.6198, 0.3985), (1.8726, -1.2307, 0.3585),
+                        (1.8564, -1.2132, 0.3568), (1.875, -1.25, 0.375)],
+    "cans": [(8.4703, -25.1081, 18.6293), (4.1828, -3.1087, 0.5806), (3.9619, -2.9541, 0.5630), (3.2866, -2.4647, 0.5074),
+             (2.2737, -1.6447, 0.4162)],
+}
+SCHEDULES["turbo"] = SCHEDULES["quintic"][1:]
+LARGER_NORM = {"polar-express": 1.02, "polar-express-8": 1.01}
 FIELDS = {
     "sgd": {},
     "sgdm": {"beta": 0.9},
     "adam": {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8},
     "lion": {"beta1": 0.9, "beta2": 0.99},
-    "lion-k": {"beta1": 0.9, "beta2": 0.99, "k": "l1", "p": 2, "e": 1e-3, "fraction": 0.1},
+    "lion-k": {"beta1": 0.9, "beta2": 0.99, "k": "l1", "p": 2, "e": 1e-3, "fraction": 0.1, **POLAR},
+    "muon": {"beta": 0.95, "nesterov": "off", **POLAR},
 }
 RECIPES = {  # name -> rule, decay, coupling, weight decay
     "sgd": ("sgd", "decoupled", "plain", 1e-4),
@@ -19,6 +38,7 @@ RECIPES = {  # name -> rule, decay, coupling, weight decay
     "adamc": ("adam", "decoupled", "corrected", 0.1),
     "lion": ("lion", "decoupled", "plain", 0.1),
     "lion-k": ("lion-k", "decoupled", "plain", 0.1),
+    "muon": ("muon", "decoupled", "plain", 0.1),
 }
 COUPLED = {  # the factor on a decayed weight
     "plain": lambda lr, peak, wd: lr * wd,
@@ -30,6 +50,8 @@ COUPLED = {  # the factor on a decayed weight
 
 def subgradient(f, z):
     k, size = f["k"], np.abs(z)
+    if k == "nuclear":
+        return polar(f, z)
     if k == "l1":
         return np.sign(z)
     if k in ("l2", "lp"):
@@ -48,6 +70,47 @@ def subgradient(f, z):
     return u.reshape(z.shape)
 
 
+def polar_of_matrix(f, z):
+    """scale * U V^T of z = U S V^T, or what Newton-Schulz makes of it: one product after the other, nothing saved."""
+    rows, cols = z.shape
+    scale = {"none": 1, "jordan": max(1, rows / cols) ** 0.5, "rms": 0.2 * max(rows, cols) ** 0.5}[f["scale"]]
+    norm = max(np.linalg.norm(z), f["eps"])
+    if norm == 0:
+        return z * 0
+    if f["schedule"] == "exact":
+        left, _, right = np.linalg.svd(z, full_matrices=False)
+        return scale * (left @ right)
+    if f["schedule"] == "custom":
+        steps = np.array([float(word) for word in f["coefficients"].split(",")]).reshape(-1, 3).tolist()
+    else:
+        steps = list(SCHEDULES[f["schedule"]])
+    if f["steps"]:
+        steps = (steps + [steps[-1]] * f["steps"])[:f["steps"]]
+    x = z / (norm * LARGER_NORM.get(f["schedule"], 1))
+    if rows > cols:
+        x = x.T
+    if f["schedule"] == "turbo":
+        sums = np.abs(x @ x.T).sum(axis=1, keepdims=True)
+        x = x / np.sqrt(np.maximum(sums, (f["eps"] / norm) ** 2))
+    for a, b, c in steps:
+        gram = x @ x.T
+        x = a * x + b * gram @ x + c * gram @ gram @ x
+    return scale * (x.T if rows > cols else x)
+
+
+def polar(f, z):
+    """Of a tensor: [out, in, ...] is a matrix of out rows, or a stack of `blocks` of them."""
+    shape = z.shape
+    if z.size == 0:
+        return z
+    if f["blocks"] > 1:
+        z = z.reshape(f["blocks"], -1, *shape[1:])
+        z = z[:, 0] if z.shape[1] == 1 and z.ndim > 3 else z
+    else:
+        z = z[None]
+    return np.stack([polar_of_matrix(f, block.reshape(block.shape[0], -1)) for block in z]).reshape(shape)
+
+
 def direction(rule, f, g, m, v, t):
     """u; m and v are updated in place."""
     if rule == "sgd":
@@ -60,6 +123,9 @@ def direction(rule, f, g, m, v, t):
         v[...] = f["beta2"] * v + (1 - f["beta2"]) * g * g
         below = np.sqrt(v / (1 - f["beta2"] ** t)) + f["eps"]
         return np.where(below == 0, 0, m / (1 - f["beta1"] ** t) / np.where(below == 0, 1, below))
+    if rule == "muon":
+        m[...] = f["beta"] * m + g
+        return polar(f, f["beta"] * m + g if f["nesterov"] == "on" else m)
     z = f["beta1"] * m + (1 - f["beta1"]) * g
     m[...] = f["beta2"] * m + (1 - f["beta2"]) * g
     return np.sign(z) if rule == "lion" else subgradient(f, z)

@@ -18,6 +18,9 @@ OPTIMIZERS = ["sgd", "sgdm", "adam", "adamw", "adamc", "lion", "lion-k"]
 DECAYS = ["none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"]
 KS = [{"k": "l1"}, {"k": "l2"}, {"k": "lp", "p": 3}, {"k": "huber", "e": 0.05}, {"k": "relativistic", "e": 0.05},
       {"k": "threshold", "e": 0.05}, {"k": "topk", "fraction": 0.3}]
+POLAR_SHAPES = [(7, 5), (5, 7), (4, 3, 3, 2), (12, 12), (1, 6), (6, 1)]
+POLAR_SCHEDULES = [*sorted(replay_numpy.SCHEDULES), "exact", "custom"]
+STEEP = {"polar-express": 6e-5, "cans": 6e-4}  # what rounding does to u in f32 where steps multiply errors; elsewhere 2e-5
 
 
 class Replay(unittest.TestCase):
@@ -40,8 +43,8 @@ class Replay(unittest.TestCase):
         tensors, self.metadata = trace_file.read(target)
         return tensors
 
-    def assert_close(self, ours, theirs, what):
-        """1e-9 in f64; a few ULP in f32, of a weight of at least 1/4 or of the largest moment."""
+    def assert_close(self, ours, theirs, what, f32=None):
+        """1e-9 in f64; a few ULP in f32, of a weight of at least 1/4 or of the largest moment, unless `f32` says how near."""
         self.assertEqual(set(ours), set(theirs), what)
         for name in ours:
             a, b = ours[name], theirs[name]
@@ -50,12 +53,14 @@ class Replay(unittest.TestCase):
                 np.testing.assert_array_equal(a, b, f"{what}: {name}")
             elif a.dtype == np.float64:
                 np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9, err_msg=f"{what}: {name}")
+            elif f32 is not None:
+                np.testing.assert_allclose(a, b, rtol=0, atol=f32 * np.abs(b).max(initial=1), err_msg=f"{what}: {name}")
             else:
                 scale = np.maximum(np.abs(b), 0.25 if name in ("x", "trajectory") else np.abs(b).max(initial=0))
                 worst = (np.abs(a.astype(np.float64) - b) / np.spacing(scale.astype(np.float32))).max(initial=0)
                 self.assertLessEqual(worst, 4, f"{what}: {name} is {worst} ULP away")
 
-    def compare(self, x, g, lr, what, anchor=None, **options):
+    def compare(self, x, g, lr, what, anchor=None, f32=None, **options):
         tensors = {"x": x, "g": g, "lr": np.asarray(lr, np.float64)}
         if anchor is not None:
             tensors["x0"] = anchor
@@ -63,7 +68,7 @@ class Replay(unittest.TestCase):
         if options.get("decay") == "random":
             options["density"] = np.full(len(g), options.get("density", 0.5))
         x, g, anchor = (array if array is None else array.astype(np.float64) for array in (x, g, anchor))
-        self.assert_close(ours, replay_numpy.replay(x, g, lr, x0=anchor, **options), what)
+        self.assert_close(ours, replay_numpy.replay(x, g, lr, x0=anchor, **options), what, f32)
 
     def test_every_optimizer_and_decay(self):
         lr = 0.05 * 0.87 ** np.arange(12)  # no sums of these cancel, so that no sign hangs on a rounding
@@ -84,6 +89,44 @@ class Replay(unittest.TestCase):
         self.compare(x, g, lr, "sgdm", optimizer="sgdm", beta=0)
         for k in KS:
             self.compare(x, g, lr, str(k), optimizer="lion-k", beta1=0.8, decay="cautious", **k)
+
+    def compare_polar(self, shape, what, dtype=np.float64, f32=2e-5, **options):
+        """lr is 1/2, so that u is seen with the digits of x."""
+        x, g = self.trace(shape, 5, dtype, seed=3)
+        self.compare(x, g, 0.5 * 0.87 ** np.arange(5), f"{what} {shape} {options}", f32=f32, **options)
+
+    def test_muon_shapes_and_schedules(self):
+        for schedule, shape in itertools.product(POLAR_SCHEDULES, POLAR_SHAPES):
+            words = {"schedule": schedule}
+            if schedule == "custom":
+                words["coefficients"] = "3,-3.25,1.25,1.875,-1.25,0.375"
+            with self.subTest(shape=shape, **words):
+                self.compare_polar(shape, "muon", optimizer="muon", decay="cautious", **words)
+        for schedule in POLAR_SCHEDULES[:-1]:
+            self.compare_polar((6, 11), "f32", np.float32, STEEP.get(schedule, 2e-5), optimizer="muon", decay="cautious", schedule=schedule)
+
+    def test_muon_fields(self):
+        for dtype, decay in itertools.product((np.float64, np.float32), DECAYS):
+            self.compare_polar((7, 9), decay, dtype=dtype, optimizer="muon", decay=decay, weight_decay=0.3)
+        for scale, nesterov, shape in itertools.product(("none", "jordan", "rms"), ("on", "off"), ((8, 3), (3, 8))):
+            self.compare_polar(shape, "muon", optimizer="muon", decay="cautious", scale=scale, nesterov=nesterov, beta=0.8)
+        for schedule, coefficients in replay_numpy.SCHEDULES.items():  # later steps hide what earlier ones did
+            for steps in range(1, len(coefficients) + 3):
+                self.compare_polar((5, 9), "steps", optimizer="muon", decay="cautious", steps=steps, schedule=schedule)
+        for blocks, shape in ((3, (12, 4)), (4, (4, 5, 3)), (2, (4, 5, 3)), (2, (2, 9))):
+            self.compare_polar(shape, "blocks", optimizer="muon", decay="cautious", blocks=blocks, scale="jordan")
+        for eps in (1e-7, 50):
+            for schedule in ("paper", "turbo", "polar-express"):
+                self.compare_polar((5, 9), "eps", optimizer="muon", decay="cautious", eps=eps, schedule=schedule)
+        for clip in ({"grad_clip": 2}, {"update_rms_clip": 0.1}):
+            self.compare_polar((6, 9), "clips", optimizer="muon", decay="cautious", **clip)
+        self.compare_polar((4, 0), "empty", optimizer="muon", decay="cautious")
+
+    def test_nuclear(self):
+        for dtype, schedule in itertools.product((np.float64, np.float32), ("paper", "polar-express-8", "exact", "turbo")):
+            for shape in ((7, 5), (5, 7), (4, 3, 3, 2)):
+                self.compare_polar(shape, "nuclear", dtype=dtype, optimizer="lion-k", k="nuclear", decay="cautious",
+                                   schedule=schedule, scale="rms", beta1=0.8)
 
     def test_couplings_and_lr_max(self):
         x, g = self.trace()

@@ -1,0 +1,79 @@
+// Every recipe as a torch::optim::Optimizer.
+//
+//   cautious::torch::Options options(1e-3);                           // learning rate
+//   options.recipe = cautious::recipe("adamw");
+//   options.recipe.decay = cautious::Cautious{};
+//   cautious::torch::Optimizer optimizer(model->named_parameters(), options);
+//
+// Tensors on the CPU go through the fused core; tensors elsewhere through the same formulas in ATen operations.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/optim/optimizer.h>
+#include <torch/ordered_dict.h>
+#include <torch/serialize/archive.h>
+
+#include <cautious/optimizer.h>
+
+namespace cautious::torch {
+
+// Of one parameter group; learning-rate schedulers of libtorch work on `lr`.
+struct Options : public ::torch::optim::OptimizerCloneableOptions<Options> {
+  Options(double learning_rate = 1e-3) : lr(learning_rate) {}  // NOLINT: as torch::optim::AdamWOptions
+  double lr;
+  Recipe recipe = cautious::recipe("adamw");
+  double lr_max = 0;        // peak of the schedule, for the couplings; 0: the largest lr this group has seen
+  double decay_factor = 1;  // of a weight-decay schedule
+  DecaySwitch decay = DecaySwitch::on;
+
+  double get_lr() const override { return lr; }
+  void set_lr(const double value) override { lr = value; }
+  void serialize(::torch::serialize::OutputArchive& archive) const override;
+  void serialize(::torch::serialize::InputArchive& archive) override;
+};
+
+// Of the whole optimizer.
+struct Settings {
+  Element moments = Element::f32;         // or bf16; f64 parameters always have f64 moments
+  Rounding rounding = Rounding::nearest;  // of bf16 parameters
+  Nonfinite nonfinite = Nonfinite::propagate;
+  double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
+  std::uint64_t seed = 0;      // of the random decay and stochastic rounding
+  bool generic = false;        // ATen operations also for tensors on the CPU
+};
+
+class Optimizer : public ::torch::optim::Optimizer {
+ public:
+  using Named = ::torch::OrderedDict<std::string, at::Tensor>;
+
+  // One group. Parameters given without names are called "0", "1", ...
+  explicit Optimizer(std::vector<at::Tensor> parameters, Options defaults = {}, Settings settings = {});
+  explicit Optimizer(const Named& parameters, Options defaults = {}, Settings settings = {});
+  // Groups as the routing says, each with its recipe, decay switch and learning rate times lr_multiplier.
+  Optimizer(const Named& parameters, const Routing& routing, double lr, Settings settings = {});
+  // Groups of your own; those without options get the defaults.
+  explicit Optimizer(std::vector<::torch::optim::OptimizerParamGroup> groups, Options defaults = {}, Settings settings = {});
+  ~Optimizer() override;
+
+  // One step of every parameter that has a gradient. A closure is called first, with gradients enabled.
+  at::Tensor step(LossClosure closure = nullptr) override;
+
+  // Of the last step: one entry per parameter in the order of the groups, and the total.
+  const StepReport& report() const;
+  // Names in the report's order.
+  const std::vector<std::string>& names() const;
+
+  // torch::save and torch::load. Loading checks names, shapes, types and recipes first and changes nothing unless all fit;
+  // continuing is then bitwise the same as never having stopped.
+  void save(::torch::serialize::OutputArchive& archive) const override;
+  void load(::torch::serialize::InputArchive& archive) override;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace cautious::torch

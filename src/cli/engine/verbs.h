@@ -1,0 +1,11 @@
+// The verbs of cautious-engine.
+#pragma once
+
+#include "cli/verbs.h"
+
+namespace cautious::cli {
+
+void add_train(CLI::App& app, Verb& chosen);
+void add_bench_train(CLI::App& bench, Verb& chosen);
+
+}  // namespace cautious::cli

@@ -1,0 +1,75 @@
+#include "cli/program.h"
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/one_line.h"
+
+namespace cautious::cli {
+namespace {
+
+enum Exit { kDone = 0, kFailure = 1, kUsage = 2, kData = 3 };
+
+int complain(int code, const std::string& message) {
+  fmt::print(stderr, "cautious: {}\n", one_line(message));
+  return code;
+}
+
+int show(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return kDone;
+  return complain(kFailure, "cannot write to standard output");
+}
+
+int code_of(Fault fault) { return fault == Fault::usage ? kUsage : fault == Fault::data ? kData : kFailure; }
+
+int run(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
+  CLI::App app("Optimizers with cautious weight decay.", "cautious");
+  app.formatter(std::make_shared<ExamplesFirst>());
+  app.set_version_flag("--version", "cautious " CAUTIOUS_VERSION, "Print the version");
+  app.set_help_flag("--help,-h", "Print this help");
+  app.require_subcommand(1);
+  Verb chosen;
+  add_verbs(app, chosen);
+  for (CLI::App* verb : app.get_subcommands({})) verb->group("Verbs");
+  app.footer(examples);  // after the verbs, which would inherit it
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return show(app.help());
+  } catch (const CLI::CallForVersion&) {
+    return show("cautious " CAUTIOUS_VERSION "\n");
+  } catch (const CLI::ParseError& error) {
+    return complain(kUsage, explain(app, error) + next_command(app));
+  }
+  try {
+    return chosen();
+  } catch (const Error& error) {
+    return complain(code_of(error.fault()), error.what() + (error.fault() == Fault::usage ? next_command(app) : ""));
+  }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
+  try {
+    return run(argc, argv, examples, add_verbs);
+  } catch (const Interrupted& interrupted) {
+    return complain(128 + interrupted.signal, "interrupted; nothing was written");
+  } catch (const std::bad_alloc&) {
+    return complain(kFailure, "out of memory");
+  } catch (const std::exception& error) {
+    return complain(kFailure, error.what());
+  }
+}
+
+}  // namespace cautious::cli
