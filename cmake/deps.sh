@@ -7,6 +7,7 @@ packages=(
   g++ cmake ninja-build make pkg-config binutils                      # build
   nlohmann-json3-dev libfmt-dev libcli11-dev                          # library, program
   libopenblas-openmp-dev                                              # matrix products, singular values
+  libtorch-dev libgloo-dev                                            # training (CAUTIOUS_TORCH)
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks
   python3 python3-numpy                                               # guards, golden vectors, independent traces
   clang clang-format clang-tidy libclang-rt-dev libomp-dev            # lint, fuzzing, race detection with the OpenMP runtime

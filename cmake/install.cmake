@@ -8,8 +8,15 @@ install(TARGETS cautious EXPORT cautious-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cautious DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cautious DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
+  PATTERN "*.h" PATTERN "torch.h" EXCLUDE)
 install(EXPORT cautious-targets NAMESPACE cautious:: DESTINATION ${package_dir})
+if(CAUTIOUS_TORCH)
+  install(TARGETS cautious_torch EXPORT cautious-torch-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/include/cautious/torch.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cautious)
+  install(EXPORT cautious-torch-targets NAMESPACE cautious:: DESTINATION ${package_dir})
+endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/cautious-config.cmake.in ${PROJECT_BINARY_DIR}/cautious-config.cmake
   INSTALL_DESTINATION ${package_dir})

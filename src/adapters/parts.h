@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,7 +49,8 @@ struct Optimizer::Parts {
   std::vector<std::string> names = {};
   StepReport report = {};
 
-  // Takes in groups and parameters that are new; throws, with nothing changed, if known ones are no longer what they were.
+  // Takes in groups and parameters that are new, whose state and anchor begin now (add_param_group does not tell us, so that is
+  // at the next step, save or load); throws, with nothing changed, if known ones are no longer what they were.
   void sync(const std::vector<::torch::optim::OptimizerParamGroup>& given, const std::vector<std::string>& new_names = {});
   void step(const std::vector<::torch::optim::OptimizerParamGroup>& given);
 };

@@ -100,7 +100,7 @@ void check_matrix(const Recipe& recipe, const Entry& entry) {
   if (const Polar* how = optim::polar_in(recipe.rule)) optim::matrices_of(entry.name, entry.shape, how->blocks);
 }
 
-// Where dense memory of parameters begins and ends, to find those that share some.
+// Where dense memory of parameters on the CPU begins and ends, to find those that share some: threads would race for it.
 struct Extent {
   const char* begin;
   const char* end;
@@ -113,7 +113,7 @@ void check_apart(const std::vector<ParamGroup>& groups) {
   for (const ParamGroup& group : groups) {
     for (const Entry& entry : group.entries) {
       all.emplace_back(entry.tensor.unsafeGetTensorImpl(), &entry);
-      if (!entry.tensor.is_contiguous() || entry.tensor.numel() == 0) continue;
+      if (!entry.device.is_cpu() || !entry.tensor.is_contiguous() || entry.tensor.numel() == 0) continue;
       const auto* begin = static_cast<const char*>(entry.tensor.data_ptr());
       extents.push_back({begin, begin + entry.tensor.nbytes(), &entry});
     }
@@ -125,8 +125,7 @@ void check_apart(const std::vector<ParamGroup>& groups) {
   }
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return std::less<>()(a.begin, b.begin); });
   for (std::size_t i = 1; i < extents.size(); ++i) {
-    if (!std::less<>()(extents[i].begin, extents[i - 1].end) || extents[i].entry->device != extents[i - 1].entry->device)
-      continue;
+    if (!std::less<>()(extents[i].begin, extents[i - 1].end)) continue;
     refuse(fmt::format("parameters '{}' and '{}' share memory", extents[i - 1].entry->name, extents[i].entry->name));
   }
 }

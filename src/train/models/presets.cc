@@ -82,7 +82,7 @@ constexpr std::array kPresets{
     Preset{"nano-100k", nano({256, 64, 2, 2, 32, 176, 128})},
     Preset{"nano-300k", nano({256, 96, 3, 3, 32, 224, 128})},
     Preset{"nano-1m", nano({256, 128, 5, 4, 32, 352, 256})},
-    Preset{"nano-3m", nano({4096, 192, 7, 6, 32, 512, 256})},
+    Preset{"nano-3m", nano({4096, 192, 7, 6, 32, 496, 256})},
     Preset{"nano-10m", nano({4096, 320, 8, 5, 64, 864, 256})},
     Preset{"gemma-15m", gemma(128, 4, 16)},
     Preset{"gemma-41m", gemma(256, 8, 32)},
