@@ -123,8 +123,9 @@ at::Tensor Transformer::Layer::headwise(at::Tensor q, const at::Tensor& norm) co
 }
 
 at::Tensor Transformer::Layer::attended(const at::Tensor& x, std::int64_t batch, std::int64_t sequence) const {
-  at::Tensor q = headwise(at::linear(x, q_), q_norm_);
-  const at::Tensor k = headwise(at::linear(x, k_), k_norm_), v = at::linear(x, v_);
+  const variable_list rows = ops::linears(x, {q_, k_, v_}, path_);
+  at::Tensor q = headwise(rows[0], q_norm_);
+  const at::Tensor k = headwise(rows[1], k_norm_), v = rows[2];
   if (query_scale_.defined()) {  // as in Praxis, but before the rotation; softplus(0) log2(e) is 1
     const at::Tensor factor = at::softplus(query_scale_) * std::numbers::log2e;
     q = (q.view({q.size(0), config_.heads, config_.head_size}) * factor).view(q.sizes());
@@ -132,14 +133,16 @@ at::Tensor Transformer::Layer::attended(const at::Tensor& x, std::int64_t batch,
   const double scale = 1 / std::sqrt(static_cast<double>(config_.head_size));
   const ops::AttentionShape shape{config_.heads, config_.kv_heads,          config_.head_size,
                                   scale,         config_.attention_softcap, config_.rope_base};
-  const auto by_batch = [&](const at::Tensor& rows) { return rows.view({batch, sequence, rows.size(1)}); };
+  const auto by_batch = [&](const at::Tensor& all) { return all.view({batch, sequence, all.size(1)}); };
   const at::Tensor seen = ops::attention(by_batch(q), by_batch(k), by_batch(v), shape, path_);
-  return at::linear(seen.reshape({batch * sequence, q.size(1)}), o_);
+  return ops::linears(seen.reshape({batch * sequence, q.size(1)}), {o_}, path_).front();
 }
 
 at::Tensor Transformer::Layer::fed_forward(const at::Tensor& x) const {
-  const at::Tensor gate = at::linear(x, gate_, gate_bias_), up = at::linear(x, up_, up_bias_);
-  return at::linear(ops::gated(gate, up, config_.activation, path_), down_, down_bias_);
+  const auto biased = [](const at::Tensor& rows, const at::Tensor& bias) { return bias.defined() ? rows + bias : rows; };
+  const variable_list both = ops::linears(x, {gate_, up_}, path_);
+  const at::Tensor inner = ops::gated(biased(both[0], gate_bias_), biased(both[1], up_bias_), config_.activation, path_);
+  return biased(ops::linears(inner, {down_}, path_).front(), down_bias_);
 }
 
 at::Tensor Transformer::Layer::run(const at::Tensor& x, std::int64_t batch, std::int64_t sequence) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -12,6 +13,9 @@ namespace cautious::ops {
 // plain: the same in ATen operations; the oracle, and the path of tensors that are not f32 or f64 on the CPU, which take it by
 // themselves.
 enum class Path { fused, plain };
+
+// x [N, in] times each weight [out, in] transposed.
+std::vector<at::Tensor> linears(const at::Tensor& x, at::TensorList weights, Path path);
 
 // y = x / sqrt(mean(x^2) + eps) * (offset + scale) over the last side. scale [d].
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& scale, double offset, double eps, Path path);
