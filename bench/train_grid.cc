@@ -1,9 +1,10 @@
 #include "bench/train_grid.h"
 
-#include <sys/resource.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 
 #include <ATen/Parallel.h>
@@ -28,10 +29,19 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// Gives back what earlier cases left and forgets their peak.
+void forget_peak() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
 double peak_rss_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes / 1024;
+  }
+  return 0;
 }
 
 // A model with its optimizer; step() is one training step.
@@ -78,6 +88,7 @@ void run_train_grid(const TrainGrid& grid, const std::function<void(const std::s
     TrainRow row{.preset = name, .threads = grid.threads};
     row.sequence = std::min<std::int64_t>(config.context, 256);
     row.batch = config.vocab > 50'000 ? 4 : config.width > 200 ? 8 : 16;
+    forget_peak();
     begin(fmt::format("{}, batch {} x {}", name, row.batch, row.sequence));
     const at::Tensor tokens = at::randint(config.vocab, {row.batch, row.sequence}, at::kLong);
     const at::Tensor target = at::randint(config.vocab, {row.batch, row.sequence}, at::kLong);

@@ -5,6 +5,10 @@ set_tests_properties(example.ten_lines PROPERTIES LABELS fast PASS_REGULAR_EXPRE
 add_test(NAME example.muon COMMAND example_muon)
 set_tests_properties(example.muon PROPERTIES LABELS fast
   PASS_REGULAR_EXPRESSION "embedding +-> rest.*step 20  decayed:  matrices 0\\.8[0-9]  rest 0\\.6[0-9]  vectors 0\\.00")
+if(CAUTIOUS_TORCH)
+  add_test(NAME example.torch_swap COMMAND example_torch_swap)
+  set_tests_properties(example.torch_swap PROPERTIES LABELS torch PASS_REGULAR_EXPRESSION "step 200  loss 0\\.0")
+endif()
 
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(scripts ${PROJECT_SOURCE_DIR}/tests)
@@ -18,7 +22,7 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     add_test(NAME ${preset}
       COMMAND bash ${scripts}/sanitized.sh ${preset} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/${preset} ${${preset}_tests})
   endforeach()
-  set_tests_properties(installed_consumer add_a_rule asan tsan PROPERTIES LABELS slow TIMEOUT 600)
+  set_tests_properties(installed_consumer add_a_rule asan tsan PROPERTIES LABELS slow TIMEOUT 1800)
   # The longest first, so that they do not end alone.
   set_tests_properties(asan tsan PROPERTIES COST 1000)
 endif()

@@ -1,0 +1,73 @@
+"""The verbs that need libtorch, through the program: dry runs, the training benchmark, bad input, a missing engine."""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+
+
+def run(*command, program=PROGRAM):
+    return subprocess.run([program, *command], capture_output=True, text=True)
+
+
+class Engine(unittest.TestCase):
+    def refused(self, code, words, *command, program=PROGRAM):
+        done = run(*command, program=program)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (code, "", 1), done.stderr)
+        self.assertTrue(done.stderr.startswith("cautious: "), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_dry_run_tells_what_a_preset_costs(self):
+        done = run("train", "--preset", "gemma-2.3b", "--dry-run", "--batch", "2")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = dict(line.split(None, 1) for line in done.stdout.splitlines())
+        self.assertEqual(list(lines), ["preset", "parameters", "step", "memory", "tokens", "time"])
+        self.assertIn("2321380352", lines["parameters"])
+        self.assertIn("batch 2 x 2048", lines["step"])
+        self.assertIn("34.6 GiB", lines["memory"])  # 16 bytes each
+        self.assertIn("4.64e+10", lines["tokens"])
+
+    def test_recomputation_saves_activations(self):
+        def activations(*more):
+            words = run("train", "--preset", "gemma-111m", "--dry-run", *more).stdout.split("two moments; ")[1].split()
+            return float(words[0]) * {"MiB": 1, "GiB": 1024}[words[1]]
+
+        self.assertLess(activations("--recompute"), activations() / 3)
+
+    def test_benchmark_lines_are_objects(self):
+        done = run("bench", "train", "--presets", "nano-100k", "--rounds", "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = json.loads(done.stdout)
+        for key in ("tokens_per_s", "plain_tokens_per_s", "speedup", "gflops", "sgemm_gflops", "fraction", "peak_rss_mb"):
+            self.assertGreater(row[key], 0, key)
+        self.assertEqual(row["preset"], "nano-100k")
+        self.assertTrue(0 < row["optimizer_fraction"] < 1)
+
+    def test_help_is_the_engines(self):
+        done = run("train", "--help")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("--tokens_per_param", done.stdout)
+        self.assertIn("nano-10m", done.stdout)
+        self.assertIn("--presets", run("bench", "train", "--help").stdout)
+
+    def test_bad_input_is_one_line(self):
+        self.refused(2, ["nano-10n", "did you mean", "nano-10m"], "train", "--preset", "nano-10n", "--dry-run")
+        self.refused(2, ["--dry-run"], "train", "--preset", "nano-10m")
+        self.refused(2, ["--batch", "0"], "train", "--preset", "nano-10m", "--dry-run", "--batch", "0")
+        self.refused(2, ["--presett"], "train", "--presett", "nano-10m")
+        self.refused(2, ["nano", "choices"], "bench", "train", "--presets", "nano")
+        self.refused(2, ["--rounds"], "bench", "train", "--rounds", "0")
+
+    def test_without_the_engine_the_line_says_what_to_do(self):
+        with tempfile.TemporaryDirectory() as folder:
+            alone = shutil.copy(PROGRAM, folder)
+            self.refused(1, ["cautious-engine", "libtorch-dev", "CAUTIOUS_TORCH"], "train", "--preset", "nano-1m", program=alone)
+
+
+if __name__ == "__main__":
+    unittest.main()
