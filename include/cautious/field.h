@@ -21,7 +21,7 @@ inline constexpr Range kMomentum{0, 1, false, true};            // [0, 1)
 inline constexpr Range kFraction{0, 1, false, false};           // [0, 1]
 inline constexpr Range kNonnegative{0, kLargest, false, true};  // [0, inf)
 inline constexpr Range kFinite{-kLargest, kLargest, true, true};
-inline constexpr Range kPositive{0, kLargest, true, true};      // (0, inf)
+inline constexpr Range kPositive{0, kLargest, true, true};  // (0, inf)
 
 template <class Owner, class Value>
 struct Field {

@@ -67,7 +67,7 @@ struct StateTensor {
 
 class Optimizer {
  public:
-  explicit Optimizer(Recipe recipe, Options options = {});
+  explicit Optimizer(const Recipe& recipe, Options options = {});
   explicit Optimizer(Routing routing, Options options = {});
   ~Optimizer();
   Optimizer(Optimizer&&) noexcept;

@@ -37,14 +37,14 @@ struct Routing {
 };
 
 // Everything in one group.
-Routing everything(Recipe recipe);
+Routing everything(const Recipe& recipe);
 
 // The usual split: no decay on vectors and scalars.
-Routing no_decay_on_vectors(Recipe recipe);
+Routing no_decay_on_vectors(const Recipe& recipe);
 
 // Matrices to one recipe, the rest to another; vectors and scalars do not decay. A matrix with a side above `max_side` (an
 // embedding) belongs to the rest.
-Routing matrices_and_rest(Recipe matrices, Recipe rest, std::int64_t max_side = Route::kUnlimited);
+Routing matrices_and_rest(const Recipe& matrices, const Recipe& rest, std::int64_t max_side = Route::kUnlimited);
 
 // Index of the group for a tensor; an Error if no route fits or a route names no group.
 std::size_t route(const Routing& routing, std::string_view name, std::span<const std::int64_t> shape);

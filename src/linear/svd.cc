@@ -6,10 +6,12 @@
 
 #include "linear/blas.h"
 
-// LAPACK's own names; the last argument is Fortran's length of the first.
+// LAPACK's own name; the last argument is Fortran's length of the first.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" void dgesdd_(const char* job, const int* m, const int* n, double* a, const int* lda, double* s, double* u,
                         const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork, int* iwork, int* info,
                         std::size_t);
+// NOLINTEND(readability-identifier-naming)
 
 namespace cautious::linear {
 namespace {

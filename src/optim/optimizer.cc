@@ -69,7 +69,7 @@ Slot& slot_at(std::vector<Slot>& slots, std::size_t tensor) {
 
 }  // namespace
 
-Optimizer::Optimizer(Recipe recipe, Options options) : Optimizer(everything(recipe), std::move(options)) {}
+Optimizer::Optimizer(const Recipe& recipe, Options options) : Optimizer(everything(recipe), std::move(options)) {}
 
 Optimizer::Optimizer(Routing routing, Options options) : parts_(std::make_unique<Parts>()) {
   check(options);

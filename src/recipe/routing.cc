@@ -39,14 +39,14 @@ bool fits(const Route& route, std::string_view name, std::span<const std::int64_
 
 }  // namespace
 
-Routing everything(Recipe recipe) { return {{{.name = "all", .recipe = recipe}}, {{.group = "all"}}}; }
+Routing everything(const Recipe& recipe) { return {{{.name = "all", .recipe = recipe}}, {{.group = "all"}}}; }
 
-Routing no_decay_on_vectors(Recipe recipe) {
+Routing no_decay_on_vectors(const Recipe& recipe) {
   return {{{.name = "matrices", .recipe = recipe}, {.name = "vectors", .recipe = recipe, .decay = DecaySwitch::off}},
           {{.group = "vectors", .max_rank = 1}, {.group = "matrices"}}};
 }
 
-Routing matrices_and_rest(Recipe matrices, Recipe rest, std::int64_t max_side) {
+Routing matrices_and_rest(const Recipe& matrices, const Recipe& rest, std::int64_t max_side) {
   return {{{.name = "matrices", .recipe = matrices},
            {.name = "rest", .recipe = rest},
            {.name = "vectors", .recipe = rest, .decay = DecaySwitch::off}},

@@ -24,7 +24,7 @@ namespace cautious::ops {
 namespace {
 
 constexpr std::int64_t kChunkBytes = 4 << 20;  // of logits: they stay in the last cache from one product to the next
-constexpr std::int64_t kChunkRows = 256;        // at least: each chunk takes the weight's gradient through memory
+constexpr std::int64_t kChunkRows = 256;       // at least: each chunk takes the weight's gradient through memory
 constexpr std::int64_t kColumns = 256;         // of one job that adds up columns
 
 template <class T>

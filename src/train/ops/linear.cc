@@ -9,7 +9,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -65,6 +64,7 @@ struct Linear : ::torch::autograd::Function<Linear> {
       });
     });
     context->save_for_backward(std::move(kept));
+    context->set_materialize_grads(false);
     return results;
   }
 

@@ -34,8 +34,8 @@ struct AttentionShape {
 // scores nor their softmax are kept.
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape, Path path);
 
-// Rotates x [B, T, heads * head_size] by position, from `first` on: the halves convention, (x1, x2) -> (x1 c - x2 s, x2 c + x1 s)
-// with angle position * base^(-2 i / head_size). Plain operations; attention() does it by itself.
+// Rotates x [B, T, heads * head_size] by position, from `first` on: the halves convention, (x1, x2) -> (x1 c - x2 s, x2 c + x1
+// s) with angle position * base^(-2 i / head_size). Plain operations; attention() does it by itself.
 at::Tensor rope(const at::Tensor& x, std::int64_t head_size, double base, std::int64_t first = 0);
 
 // Mean over the rows of -log softmax(hidden weight^T + bias)[target], with logits soft-capped as above. hidden [N, d], weight
