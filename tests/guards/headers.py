@@ -7,7 +7,7 @@ import sys
 from tree import ROOT, files, finish
 
 COMPILER = sys.argv[2]
-TORCH = [f"-isystem{folder}" for folder in sys.argv[3:]]
+TORCH = [f"-idirafter{folder}" for folder in sys.argv[3:]]
 WITHOUT = set() if TORCH else {"torch.h"}
 
 
