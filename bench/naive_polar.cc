@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include <cblas.h>
@@ -54,24 +53,5 @@ double NaivePolar::flops() const {
   const double n = n_, m = m_;
   return static_cast<double>(steps_.size()) * (4 * n * n * m + 2 * n * n * n);
 }
-
-Sgemm::Sgemm(int n) : n_(n), a_(size(n, n), 0.5f), b_(size(n, n), 0.25f), c_(size(n, n)) {}
-
-void Sgemm::run(int threads) {
-  omp_set_num_threads(threads);
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_, n_, n_, 1, a_.data(), n_, b_.data(), n_, 0, c_.data(), n_);
-}
-
-double Sgemm::gflops(int threads) {
-  double best = 0;
-  for (int i = 0; i < 5; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    run(threads);
-    best = std::max(best, flops() / 1e9 / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return best;
-}
-
-double Sgemm::flops() const { return 2.0 * n_ * n_ * n_; }
 
 }  // namespace cautious::bench

@@ -1,7 +1,6 @@
 #include "bench/polar_grid.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 
@@ -10,6 +9,8 @@
 #include <cautious/optimizer.h>
 
 #include "bench/naive_polar.h"
+#include "bench/sgemm.h"
+#include "bench/timing.h"
 #include "linear/batch.h"
 #include "optim/threads.h"
 
@@ -19,14 +20,9 @@ namespace {
 using Shape = std::pair<int, int>;
 
 double seconds_of(const std::function<void()>& run) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
+  return seconds_since(start);
 }
 
 std::vector<float> random_matrix(const Shape& shape, unsigned seed) {

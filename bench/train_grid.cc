@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <memory>
 
@@ -14,20 +13,12 @@
 
 #include <cautious/torch.h>
 
-#include "bench/naive_polar.h"
+#include "bench/sgemm.h"
+#include "bench/timing.h"
 #include "train/models/transformer.h"
 
 namespace cautious::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 // Gives back what earlier cases left and forgets their peak.
 void forget_peak() {

@@ -6,7 +6,7 @@
 
 #include <cautious/error.h>
 
-#include "bench/naive_polar.h"
+#include "bench/sgemm.h"
 #include "cli/engine/verbs.h"
 #include "cli/engine_verbs.h"
 #include "recipe/names.h"
