@@ -12,6 +12,8 @@
 
 #include <cautious/error.h>
 
+#include "usage_message.h"
+
 namespace cautious {
 namespace {
 
@@ -21,16 +23,6 @@ std::map<std::string, std::vector<std::int64_t>> shapes_by_name(const ModelConfi
     EXPECT_TRUE(result.emplace(shape.name, shape.sides).second) << shape.name << " is listed twice";
   }
   return result;
-}
-
-std::string message(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::usage);
-    return error.what();
-  }
-  return "";
 }
 
 std::string fault_of(const std::function<void(ModelConfig&)>& change) {

@@ -14,7 +14,7 @@
 
 #include "fixture.h"
 #include "optim/threads.h"
-#include "polar_oracle.h"
+#include "polar_fixture.h"
 
 namespace cautious {
 namespace {
@@ -25,22 +25,6 @@ using polar_oracle::Matrix;
 
 const double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 constexpr double kDouble = 1e-11;
-
-std::string_view name_of(NewtonSchulz schedule) { return names_of(schedule)[static_cast<std::size_t>(schedule)]; }
-
-// polar() in T, from memory at `offset` elements from a cache line.
-template <class T>
-Matrix result(const Matrix& m, const Polar& how = {}, int threads = 1, std::size_t offset = 0) {
-  fixture::Guarded<T> buffer(m.data.size(), offset);
-  for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = static_cast<T>(m.data[i]);
-  polar(std::span<T>(buffer.data(), buffer.size()), m.rows, m.cols, how, threads);
-  EXPECT_TRUE(buffer.intact()) << m.rows << " x " << m.cols;
-  Matrix out(m.rows, m.cols);
-  for (std::size_t i = 0; i < buffer.size(); ++i) out.data[i] = buffer[i];
-  return out;
-}
-
-Matrix random(int rows, int cols) { return polar_oracle::random(rows, cols, Values(1000 * rows + cols)); }
 
 // The factor as the oracle has it, for exact too.
 Matrix oracle(const Matrix& m, NewtonSchulz schedule) {

@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 #include "linear/orthogonal.h"
-#include "polar_oracle.h"
+#include "polar_fixture.h"
 
 namespace cautious {
 namespace {
@@ -19,22 +19,6 @@ namespace {
 using fixture::Values;
 using polar_oracle::distance;
 using polar_oracle::Matrix;
-
-std::string_view name_of(NewtonSchulz schedule) { return names_of(schedule)[static_cast<std::size_t>(schedule)]; }
-
-// polar() in T of a matrix whose entries T can hold, between fences.
-template <class T>
-Matrix result(const Matrix& m, const Polar& how = {}, int threads = 1) {
-  fixture::Guarded<T> buffer(m.data.size(), 1);
-  for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = static_cast<T>(m.data[i]);
-  polar(std::span<T>(buffer.data(), buffer.size()), m.rows, m.cols, how, threads);
-  EXPECT_TRUE(buffer.intact()) << m.rows << " x " << m.cols;
-  Matrix out(m.rows, m.cols);
-  for (std::size_t i = 0; i < buffer.size(); ++i) out.data[i] = buffer[i];
-  return out;
-}
-
-Matrix random(int rows, int cols) { return polar_oracle::random(rows, cols, Values(1000 * rows + cols)); }
 
 // In f64 and f32, unless a schedule is so steep at the matrix's singular values that rounding errors grow beyond.
 constexpr double kDouble = 1e-12, kFloat = 2e-5;

@@ -12,20 +12,10 @@
 #include <cautious/error.h>
 
 #include "recipe/names.h"
+#include "usage_message.h"
 
 namespace cautious {
 namespace {
-
-template <class Call>
-std::string message(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::usage);
-    return error.what();
-  }
-  return "";
-}
 
 std::string failure_of_set(Recipe recipe, std::string_view field, std::string_view value) {
   const std::string before = to_string(recipe);

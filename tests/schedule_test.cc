@@ -10,19 +10,10 @@
 #include <cautious/coupling.h>
 #include <cautious/error.h>
 
+#include "usage_message.h"
+
 namespace cautious {
 namespace {
-
-template <class Call>
-std::string message(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::usage);
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Curve, EndsAreExactAndProgressIsClamped) {
   for (const double final : {0.0, 0.1, 1.0 / 3, 1.0}) {
