@@ -7,9 +7,11 @@ packages=(
   g++ cmake ninja-build make pkg-config binutils                      # build
   nlohmann-json3-dev libfmt-dev libcli11-dev                          # library, program
   libopenblas-openmp-dev                                              # matrix products, singular values
+  libtomlplusplus-dev libpcre2-dev libssl-dev zlib1g-dev              # configuration, tokenizers, checksums, compressed text
+  libboost-math-dev                                                   # statistics
   libtorch-dev libgloo-dev                                            # training (CAUTIOUS_TORCH)
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks
-  python3 python3-numpy                                               # guards, golden vectors, independent traces
+  python3 python3-numpy python3-protobuf python3-crcmod               # guards, golden vectors, independent readers
   clang clang-format clang-tidy libclang-rt-dev libomp-dev            # lint, fuzzing, race detection with the OpenMP runtime
 )
 if [[ ${1:-} == --list ]]; then

@@ -7,7 +7,15 @@ foreach(part replay bad_input)
   set_tests_properties(cli.${part} PROPERTIES LABELS fast TIMEOUT 120)
 endforeach()
 if(CAUTIOUS_TORCH)
-  add_test(NAME cli.engine
-           COMMAND ${CAUTIOUS_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/engine_test.py $<TARGET_FILE:cautious_program>)
-  set_tests_properties(cli.engine PROPERTIES LABELS torch TIMEOUT 300)
+  foreach(part engine train train_errors)
+    add_test(NAME cli.${part}
+             COMMAND ${CAUTIOUS_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/${part}_test.py $<TARGET_FILE:cautious_program>)
+    set_tests_properties(cli.${part} PROPERTIES LABELS torch TIMEOUT 300)
+  endforeach()
 endif()
+# These fetch small packages with the system's own clients.
+foreach(part tokenizers data)
+  add_test(NAME cli.${part} COMMAND ${CAUTIOUS_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/${part}_test.py
+                                    $<TARGET_FILE:cautious_program> ${CMAKE_CURRENT_BINARY_DIR}/fetched)
+  set_tests_properties(cli.${part} PROPERTIES LABELS fetch TIMEOUT 300)
+endforeach()

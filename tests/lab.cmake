@@ -1,5 +1,5 @@
 # The laboratory: its tests link it, and the program's `lab toy` is run from end to end.
-foreach(name toy_test plane_figure_test)
+foreach(name toy_test plane_figure_test chart_test interval_chart_test)
   target_link_libraries(${name} PRIVATE cautious_lab)
 endforeach()
 find_program(CAUTIOUS_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)

@@ -44,6 +44,8 @@ void forward_engine_verbs(CLI::App& app, Verb& chosen, char** argv) {
     });
   };
   forward(app, "train", kTrainLine);
+  forward(app, "sample", kSampleLine);
+  forward(app, "eval", kEvalLine);
   forward(*app.get_subcommand("bench"), "train", kBenchTrainLine);
 }
 

@@ -5,10 +5,13 @@
 
 namespace cautious::cli {
 
-inline constexpr const char* kTrainLine = "Train a Transformer (now: --dry-run, what a preset would cost).";
+inline constexpr const char* kTrainLine = "Train a Transformer on text.";
+inline constexpr const char* kSampleLine = "Let a trained model continue a text.";
+inline constexpr const char* kEvalLine = "Loss, bits per byte and accuracy of a trained model on a text.";
 inline constexpr const char* kBenchTrainLine = "Training speed beside plain libtorch and the machine's own matrix product.";
 
-// Adds `train` and `bench train` (after `bench` itself), which replace this process by the engine with the same arguments.
+// Adds `train`, `sample`, `eval` and `bench train` (after `bench` itself), which replace this process by the engine with the
+// same arguments.
 void forward_engine_verbs(CLI::App& app, Verb& chosen, char** argv);
 
 }  // namespace cautious::cli

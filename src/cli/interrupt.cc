@@ -5,17 +5,17 @@
 namespace cautious::cli {
 namespace {
 
-volatile std::sig_atomic_t noted = 0;
+volatile std::sig_atomic_t last_signal = 0;
 
 extern "C" void note(int signal) {
-  noted = signal;
+  last_signal = signal;
   std::signal(signal, SIG_DFL);
 }
 
 }  // namespace
 
 Interruptible::Interruptible() {
-  noted = 0;
+  last_signal = 0;
   std::signal(SIGINT, note);
   std::signal(SIGTERM, note);
 }
@@ -25,8 +25,10 @@ Interruptible::~Interruptible() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
+int Interruptible::noted() const { return static_cast<int>(last_signal); }
+
 void Interruptible::check() const {
-  if (noted != 0) throw Interrupted{static_cast<int>(noted)};
+  if (noted() != 0) throw Interrupted{noted()};
 }
 
 }  // namespace cautious::cli

@@ -15,7 +15,8 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  void check() const;  // throws Interrupted if a signal has come
+  int noted() const;   // the signal that has come, 0 if none
+  void check() const;  // throws Interrupted if one has
 };
 
 }  // namespace cautious::cli

@@ -15,6 +15,8 @@ int main(int argc, char** argv) {
     add_replay(app, chosen);
     add_lab(app, chosen);
     add_bench(app, chosen);
+    add_tokenize(app, chosen);
+    add_data(app, chosen);
     forward_engine_verbs(app, chosen, argv);
   });
 }

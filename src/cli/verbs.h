@@ -15,5 +15,7 @@ using Verb = std::function<int()>;
 void add_replay(CLI::App& app, Verb& chosen);
 void add_lab(CLI::App& app, Verb& chosen);
 void add_bench(CLI::App& app, Verb& chosen);
+void add_tokenize(CLI::App& app, Verb& chosen);
+void add_data(CLI::App& app, Verb& chosen);
 
 }  // namespace cautious::cli

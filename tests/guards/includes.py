@@ -11,16 +11,20 @@ MAY_INCLUDE = {
     "recipe": set(),
     "optim": {"kernels", "linear", "recipe", "io"},
     "adapters": {"kernels", "linear", "optim", "recipe"},
-    "train": {"linear", "recipe"},
+    "data": {"io", "recipe"},
+    "train": {"data", "io", "linear", "recipe"},
+    "run": {"data", "io", "recipe", "train"},
+    "study": {"data", "io", "recipe", "run"},
+    "engine": {"data", "io", "linear", "recipe", "run", "train"},
     "lab": {"io", "recipe"},
     "report": {"io"},
-    "bench": {"kernels", "linear", "optim", "recipe", "io", "train"},
-    "cli": {"bench", "io", "lab", "linear", "recipe", "report", "train"},
+    "bench": {"data", "kernels", "linear", "optim", "recipe", "io", "train"},
+    "cli": {"bench", "data", "engine", "io", "lab", "linear", "recipe", "report", "run", "study", "train"},
 }
 # Public headers that a folder must do without: io knows nothing above it, report reads files only.
 ONLY_PUBLIC = {"io": {"error.h", "element.h"}, "report": {"error.h"}}
 # Where libtorch may be included, besides the adapter's header, the training benchmark and the engine's verbs.
-WITH_TORCH = {"adapters", "train"}
+WITH_TORCH = {"adapters", "engine", "train"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 

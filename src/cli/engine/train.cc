@@ -1,4 +1,9 @@
-// cautious train: for now what a preset would cost, from its numbers and the measured speed of the machine.
+// cautious train: one run from its configuration, or the rest of one.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -6,71 +11,154 @@
 
 #include <cautious/error.h>
 
-#include "bench/sgemm.h"
+#include "cli/engine/banner.h"
 #include "cli/engine/verbs.h"
 #include "cli/engine_verbs.h"
+#include "cli/interrupt.h"
+#include "engine/run.h"
 #include "recipe/names.h"
-#include "train/models/config.h"
+#include "run/checkpoint.h"
 
 namespace cautious::cli {
 namespace {
 
+constexpr int kDiverged = 4;
+
 struct TrainArguments {
-  std::string preset;
-  bool dry_run = false, recompute = false;
-  std::int64_t batch = 8, sequence = 0;
-  double tokens_per_param = 20;
+  std::string config, preset, out;
+  bool resume = false, dry_run = false, print_config = false, quiet = false, json = false;
+  std::vector<std::pair<std::string, std::string>> overrides;
 };
 
-// Part of the matrix product's speed that a training step reaches (docs/performance.md).
-constexpr double kReached = 0.65;
-
-std::string bytes(double count) {
-  constexpr double kGiB = 1024.0 * 1024 * 1024;
-  return count >= kGiB ? fmt::format("{:.1f} GiB", count / kGiB) : fmt::format("{:.1f} MiB", count / (1024.0 * 1024));
+// Words that are no option of their own: --section.key=value or --section.key value.
+std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<std::string>& words, const CLI::App& verb) {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with("--") || word.find('.') == std::string::npos) {
+      std::vector<std::string> names;
+      for (const CLI::Option* option : verb.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      }
+      const std::vector<std::string_view> choices(names.begin(), names.end());
+      throw Error(Fault::usage, word.starts_with("-") ? unknown("option", word.substr(0, word.find('=')), choices)
+                                                      : fmt::format("one argument too many: {}", in_quotes(word)));
+    }
+    const std::size_t equal = word.find('=');
+    if (equal == std::string::npos && i + 1 == words.size()) {
+      throw Error(Fault::usage, fmt::format("{} has no value; write {}=VALUE", in_quotes(word), word));
+    }
+    const std::string value = equal == std::string::npos ? words[++i] : word.substr(equal + 1);
+    result.emplace_back(word.substr(2, equal == std::string::npos ? equal : equal - 2), value);
+  }
+  return result;
 }
 
-std::string duration(double seconds) {
-  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
-  if (seconds < 2 * 86400.0) return fmt::format("{:.1f} h", seconds / 3600);
-  if (seconds < 2 * 365 * 86400.0) return fmt::format("{:.0f} days", seconds / 86400);
-  return fmt::format("{:.1f} years", seconds / (365 * 86400.0));
+// What may change when a run goes on: how it is watched and saved, never what it computes.
+void check_resumed(const TrainArguments& args) {
+  if (!args.config.empty() || !args.preset.empty()) {
+    throw Error(Fault::usage, fmt::format("--resume goes on with {}/config.toml; leave out --{}", args.out,
+                                          args.config.empty() ? "preset" : "config"));
+  }
+  for (const auto& [key, value] : args.overrides) {
+    if (key.starts_with("log.") || key.starts_with("checkpoint.")) continue;
+    throw Error(Fault::usage, fmt::format("--resume cannot change {}; start a new run with --config {}/config.toml and another "
+                                          "--out; keys that can change: checkpoint.*, log.*",
+                                          key, args.out));
+  }
 }
 
-int dry_run(const TrainArguments& args) {
-  const ModelConfig config = preset(args.preset);
-  const std::int64_t sequence = args.sequence > 0 ? args.sequence : config.context;
-  const ModelSize size = size_of(config, args.batch, sequence, args.recompute);
-  const auto parameters = static_cast<double>(size.parameters);
-  const double tokens = args.tokens_per_param * parameters;
-  const int threads = static_cast<int>(std::thread::hardware_concurrency());
-  bench::Sgemm sgemm(1024);
-  const double gflops = sgemm.gflops(threads);
-  const double seconds = tokens * size.flops_per_token / (gflops * 1e9 * kReached);
-  fmt::print("preset       {}: {} layers, width {}, {} heads of {}, hidden {}, vocabulary {}\n", args.preset, config.layers,
-             config.width, config.heads, config.head_size, config.hidden, config.vocab);
-  fmt::print("parameters   {} ({} of them embedding and output)\n", size.parameters, size.embedding);
-  fmt::print("step         batch {} x {} tokens, {:.3g} FLOP per token, {:.3g} FLOP per step\n", args.batch, sequence,
-             size.flops_per_token, size.flops_per_token * static_cast<double>(args.batch * sequence));
-  fmt::print("memory       {} parameters, gradients and two moments; {} activations{}\n",
-             bytes(static_cast<double>(size.parameter_bytes)), bytes(static_cast<double>(size.activation_bytes)),
-             args.recompute ? " with recomputation" : "");
-  fmt::print("tokens       {:.3g} at {} per parameter, {:.0f} steps\n", tokens, to_text(args.tokens_per_param),
-             tokens / static_cast<double>(args.batch * sequence));
-  fmt::print("time         about {} here: {:.0f} GFLOP/s of matrix products on {} threads, {:.0f}% of it in training\n",
-             duration(seconds), gflops, threads, 100 * kReached);
+// The configuration as it is written down: nothing that depends on where the program is started or on the machine.
+RunConfig settled(RunConfig config) {
+  if (config.train.threads == 0) config.train.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto absolute = [](std::string& path) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) path = std::filesystem::absolute(path).lexically_normal().string();
+  };
+  std::for_each(config.data.path.begin(), config.data.path.end(), absolute);
+  std::for_each(config.data.val_path.begin(), config.data.val_path.end(), absolute);
+  for (std::string* path : {&config.data.tokenizer, &config.optimizer.density_from, &config.optimizer.budget_from})
+    absolute(*path);
+  if (!config.data.cache.empty()) config.data.cache = std::filesystem::absolute(config.data.cache).lexically_normal().string();
+  return config;
+}
+
+RunConfig config_of(const TrainArguments& args) {
+  ConfigSource source{.file = std::nullopt, .preset = args.preset, .overrides = args.overrides};
+  if (!args.config.empty()) source.file = args.config;
+  if (args.resume) {
+    check_resumed(args);
+    source.file = std::filesystem::path(args.out) / "config.toml";
+    if (!std::filesystem::exists(*source.file)) {
+      throw Error(Fault::usage, fmt::format("--resume: {} has no config.toml, so no run to continue", args.out));
+    }
+  }
+  return settled(read_config(source));
+}
+
+// The command that goes on with a run.
+std::string resume_command(const std::string& out) { return fmt::format("cautious train --out {} --resume", out); }
+
+int report(const TrainArguments& args, const RunResult& result, int signal) {
+  const std::vector<CheckpointInfo> saved = list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
+  switch (result.outcome) {
+    case Outcome::stopped:
+      fmt::print(stderr, "cautious: interrupted; step {} is saved; to continue: {}\n", result.state.step,
+                 resume_command(args.out));
+      return 128 + signal;
+    case Outcome::diverged:
+      fmt::print(stderr,
+                 "cautious: diverged in step {}: {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps\n",
+                 result.state.step + 1, result.reason,
+                 saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string());
+      return kDiverged;
+    case Outcome::done:
+      break;
+  }
+  if (!args.quiet) {
+    const Evaluation& last = result.state.last;
+    fmt::print(stderr, "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n", last.loss, last.bits_per_byte,
+               last.accuracy, args.out);
+  }
   return 0;
 }
 
-int run(const TrainArguments& args) {
-  constexpr Range kCount{1, 1e9, false, false};
-  check_range("--batch", static_cast<double>(args.batch), kCount);
-  if (args.sequence != 0) check_range("--sequence", static_cast<double>(args.sequence), kCount);
-  check_range("--tokens_per_param", args.tokens_per_param, kPositive);
-  if (!args.dry_run)
-    throw Error(Fault::usage, "training itself is not there yet; give --dry-run to see what a preset would cost");
-  return dry_run(args);
+int train(const TrainArguments& args, const RunConfig& config) {
+  const Interruptible interruptible;
+  LiveLine live(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic);
+  const auto say = [&](const std::string& line) {
+    if (!args.quiet) live.say(line);
+  };
+  RunWatch watch{live, [&] { return interruptible.noted() != 0; }, {}, say};
+  if (args.json) {
+    watch.row = [](const MetricsRow& row) {
+      fmt::print("{}\n", to_json(row));
+      std::fflush(stdout);
+    };
+  }
+  const RunResult result = run_training({config, args.out, args.resume}, watch, [&](const RunPlan& plan) {
+    for (const std::string& line : banner(config, &plan)) say(line);
+  });
+  return report(args, result, interruptible.noted());
+}
+
+int run(TrainArguments& args, const CLI::App& verb) {
+  args.overrides = overrides_of(verb.remaining(), verb);
+  if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume continues the run in --out, which is not given");
+  const RunConfig config = config_of(args);
+  if (args.print_config) {
+    fmt::print("{}", to_toml(config));
+    return 0;
+  }
+  if (args.dry_run) {
+    for (const std::string& line : banner(config, nullptr)) fmt::print("{}\n", line);
+    return 0;
+  }
+  if (config.data.path.empty()) {
+    throw Error(Fault::usage, "data.path is not set; give --data.path=FILE, or a set's name from 'cautious data list'");
+  }
+  if (args.out.empty()) throw Error(Fault::usage, "--out is not given: the directory of the run");
+  return train(args, config);
 }
 
 }  // namespace
@@ -79,15 +167,24 @@ void add_train(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<TrainArguments>();
   CLI::App& verb = *app.add_subcommand("train", kTrainLine);
   verb.footer(
+      "  cautious train --preset nano-300k --data.path=gcide --optimizer.decay=cautious --out runs/cwd\n"
+      "  cautious train --config run.toml --optimizer.name=muon --train.steps=2000 --out runs/muon\n"
+      "  cautious train --out runs/cwd --resume\n"
       "  cautious train --preset gemma-2.3b --dry-run\n"
-      "  cautious train --preset nano-10m --dry-run --batch 16 --sequence 256");
-  verb.add_option("--preset", args->preset, "Model: " + join(preset_names()))->required()->type_name("NAME");
+      "  cautious train --preset nano-1m --print-config > run.toml\n"
+      "\n"
+      "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"
+      "what they mean and what is valid. The command line goes before the file, the file before the preset.");
+  verb.add_option("--config", args->config, "Configuration, TOML")->type_name("FILE");
+  verb.add_option("--preset", args->preset, "Model: " + join(preset_names()))->type_name("NAME");
+  verb.add_option("--out", args->out, "Directory of the run; made here, never overwritten")->type_name("DIR");
+  verb.add_flag("--resume", args->resume, "Go on with the run in --out, as if it had never stopped");
   verb.add_flag("--dry-run", args->dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
-  verb.add_option("--batch", args->batch, "Sequences per step; valid: [1, 1e9] (default: 8)")->type_name("NUMBER");
-  verb.add_option("--sequence", args->sequence, "Tokens per sequence (default: the preset's context)")->type_name("NUMBER");
-  verb.add_option("--tokens_per_param", args->tokens_per_param, "Length of the run (default: 20)")->type_name("NUMBER");
-  verb.add_flag("--recompute", args->recompute, "Keep one activation per layer and compute the others again");
-  verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+  verb.add_flag("--print-config", args->print_config, "Print the resolved configuration and stop");
+  verb.add_flag("--quiet", args->quiet, "Print errors only");
+  verb.add_flag("--json", args->json, "Print every row of the metrics as a JSON object on standard output");
+  verb.allow_extras();
+  verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return run(*args, verb); }; });
 }
 
 }  // namespace cautious::cli

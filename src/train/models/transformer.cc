@@ -30,6 +30,16 @@ at::Tensor normed(const at::Tensor& x, const at::Tensor& scale, const ModelConfi
   return ops::rms_norm(x, scale, config.norm == NormKind::rms_offset ? 1 : 0, config.norm_eps, path);
 }
 
+// A single row, in sampling, is a product with a vector that reads a weight once; the general product would copy it first.
+bool by_vector(const at::Tensor& x) { return x.size(0) == 1 && !at::GradMode::is_enabled(); }
+
+variable_list products(const at::Tensor& x, at::TensorList weights, ops::Path path) {
+  if (!by_vector(x)) return ops::linears(x, weights, path);
+  variable_list results;
+  for (const at::Tensor& weight : weights) results.push_back(at::mv(weight, x[0]).unsqueeze(0));
+  return results;
+}
+
 at::Tensor initial(const ModelConfig& config, const Shape& shape, std::uint64_t seed, at::ScalarType type) {
   at::Tensor tensor = at::empty(shape.sides, at::TensorOptions(type));
   const auto size = static_cast<std::size_t>(tensor.numel());
@@ -72,26 +82,33 @@ void check_words(const at::Tensor& words, std::string_view what, std::int64_t lo
 
 }  // namespace
 
+ops::AttentionShape attention_shape(const ModelConfig& c) {
+  const double scale = 1 / std::sqrt(static_cast<double>(c.head_size));
+  return {c.heads, c.kv_heads, c.head_size, scale, c.attention_softcap, c.rope_base};
+}
+
 struct Transformer::Layer {
   Layer(const ModelConfig& of_model, ops::Path by_path, const Parameters& parameters, std::int64_t number);
   at::Tensor run(const at::Tensor& x, std::int64_t batch, std::int64_t sequence) const;
+  at::Tensor run(const at::Tensor& x, const Attend& attend) const;
 
   variable_list parameters;  // all below that are defined
 
  private:
-  at::Tensor attended(const at::Tensor& x, std::int64_t batch, std::int64_t sequence) const;
+  at::Tensor attended(const at::Tensor& x, const Attend& attend) const;
   at::Tensor fed_forward(const at::Tensor& x) const;
   at::Tensor headwise(at::Tensor q, const at::Tensor& norm) const;
 
   ModelConfig config_;
   ops::Path path_;
+  std::int64_t number_;
   at::Tensor before_attention_, after_attention_, before_mlp_, after_mlp_;  // scales of the norms
   at::Tensor q_, k_, v_, o_, q_norm_, k_norm_, query_scale_;
   at::Tensor gate_, gate_bias_, up_, up_bias_, down_, down_bias_;
 };
 
 Transformer::Layer::Layer(const ModelConfig& of_model, ops::Path by_path, const Parameters& all, std::int64_t number)
-    : config_(of_model), path_(by_path) {
+    : config_(of_model), path_(by_path), number_(number) {
   const auto take = [&](at::Tensor& tensor, const char* name) {
     tensor = find_or_undefined(all, fmt::format("model.layers.{}.{}", number, name));
     if (tensor.defined()) parameters.push_back(tensor);
@@ -122,31 +139,32 @@ at::Tensor Transformer::Layer::headwise(at::Tensor q, const at::Tensor& norm) co
   return ops::rms_norm(heads, norm, config_.norm == NormKind::rms_offset ? 1 : 0, config_.norm_eps, path_).view(q.sizes());
 }
 
-at::Tensor Transformer::Layer::attended(const at::Tensor& x, std::int64_t batch, std::int64_t sequence) const {
-  const variable_list rows = ops::linears(x, {q_, k_, v_}, path_);
+at::Tensor Transformer::Layer::attended(const at::Tensor& x, const Attend& attend) const {
+  const variable_list rows = products(x, {q_, k_, v_}, path_);
   at::Tensor q = headwise(rows[0], q_norm_);
-  const at::Tensor k = headwise(rows[1], k_norm_), v = rows[2];
   if (query_scale_.defined()) {  // as in Praxis, but before the rotation; softplus(0) log2(e) is 1
     const at::Tensor factor = at::softplus(query_scale_) * std::numbers::log2e;
     q = (q.view({q.size(0), config_.heads, config_.head_size}) * factor).view(q.sizes());
   }
-  const double scale = 1 / std::sqrt(static_cast<double>(config_.head_size));
-  const ops::AttentionShape shape{config_.heads, config_.kv_heads,          config_.head_size,
-                                  scale,         config_.attention_softcap, config_.rope_base};
-  const auto by_batch = [&](const at::Tensor& all) { return all.view({batch, sequence, all.size(1)}); };
-  const at::Tensor seen = ops::attention(by_batch(q), by_batch(k), by_batch(v), shape, path_);
-  return ops::linears(seen.reshape({batch * sequence, q.size(1)}), {o_}, path_).front();
+  return products(attend(number_, q, headwise(rows[1], k_norm_), rows[2]), {o_}, path_).front();
 }
 
 at::Tensor Transformer::Layer::fed_forward(const at::Tensor& x) const {
   const auto biased = [](const at::Tensor& rows, const at::Tensor& bias) { return bias.defined() ? rows + bias : rows; };
-  const variable_list both = ops::linears(x, {gate_, up_}, path_);
+  const variable_list both = products(x, {gate_, up_}, path_);
   const at::Tensor inner = ops::gated(biased(both[0], gate_bias_), biased(both[1], up_bias_), config_.activation, path_);
-  return biased(ops::linears(inner, {down_}, path_).front(), down_bias_);
+  return biased(products(inner, {down_}, path_).front(), down_bias_);
 }
 
 at::Tensor Transformer::Layer::run(const at::Tensor& x, std::int64_t batch, std::int64_t sequence) const {
-  at::Tensor change = attended(normed(x, before_attention_, config_, path_), batch, sequence);
+  return run(x, [&](std::int64_t, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    const auto by_batch = [&](const at::Tensor& all) { return all.view({batch, sequence, all.size(1)}); };
+    return ops::attention(by_batch(q), by_batch(k), by_batch(v), attention_shape(config_), path_).reshape(q.sizes());
+  });
+}
+
+at::Tensor Transformer::Layer::run(const at::Tensor& x, const Attend& attend) const {
+  at::Tensor change = attended(normed(x, before_attention_, config_, path_), attend);
   if (config_.post_norm) change = normed(change, after_attention_, config_, path_);
   const at::Tensor sum = x + change;
   change = fed_forward(normed(sum, before_mlp_, config_, path_));
@@ -209,11 +227,15 @@ Transformer::Transformer(const ModelConfig& config, std::uint64_t seed, RunOptio
   }
 }
 
-at::Tensor Transformer::hidden(const at::Tensor& tokens) {
+at::Tensor Transformer::embedded(const at::Tensor& tokens) const {
   check_words(tokens, "tokens", 0, config_.vocab);
+  const at::Tensor x = at::embedding(embedding_, tokens.reshape({-1}));
+  return config_.norm == NormKind::rms_offset ? x * std::sqrt(static_cast<double>(config_.width)) : x;  // as Gemma
+}
+
+at::Tensor Transformer::hidden(const at::Tensor& tokens) const {
+  at::Tensor x = embedded(tokens);
   const std::int64_t batch = tokens.size(0), sequence = tokens.size(1);
-  at::Tensor x = at::embedding(embedding_, tokens.reshape({-1}));
-  if (config_.norm == NormKind::rms_offset) x = x * std::sqrt(static_cast<double>(config_.width));  // as Gemma
   for (const auto& layer : layers_) {
     if (options_.recompute && at::GradMode::is_enabled()) {
       const at::TensorList parameters = layer->parameters;
@@ -234,10 +256,25 @@ at::Tensor Transformer::loss(const at::Tensor& tokens, const at::Tensor& target)
   return ops::cross_entropy(hidden(tokens), output_, output_bias_, target.reshape({-1}), config_.logit_softcap, options_.path);
 }
 
+at::Tensor Transformer::hidden(const at::Tensor& tokens, const Attend& attend) const {
+  at::Tensor x = embedded(tokens);
+  for (const auto& layer : layers_) x = layer->run(x, attend);
+  return normed(x, final_norm_, config_, options_.path);
+}
+
+at::Tensor Transformer::logits_of(const at::Tensor& rows) const {
+  at::Tensor logits;
+  if (by_vector(rows)) {
+    logits = at::mv(output_, rows[0]).unsqueeze(0);
+    if (output_bias_.defined()) logits += output_bias_;
+  } else {
+    logits = at::linear(rows, output_, output_bias_);
+  }
+  return config_.logit_softcap > 0 ? (logits / config_.logit_softcap).tanh() * config_.logit_softcap : logits;
+}
+
 at::Tensor Transformer::logits(const at::Tensor& tokens) {
-  at::Tensor logits = at::linear(hidden(tokens), output_, output_bias_);
-  if (config_.logit_softcap > 0) logits = (logits / config_.logit_softcap).tanh() * config_.logit_softcap;
-  return logits.view({tokens.size(0), tokens.size(1), config_.vocab});
+  return logits_of(hidden(tokens)).view({tokens.size(0), tokens.size(1), config_.vocab});
 }
 
 }  // namespace cautious

@@ -2,6 +2,7 @@
 // (model.layers.0.self_attn.q_proj.weight ...).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@ struct RunOptions {
   bool recompute = false;  // keep only each layer's input and compute the rest again in the backward pass
 };
 
+ops::AttentionShape attention_shape(const ModelConfig& config);
+
 class Transformer : public ::torch::nn::Module {
  public:
   // Parameters as the config's init says, from `seed` alone; on the CPU, in f32 or f64.
@@ -30,12 +33,21 @@ class Transformer : public ::torch::nn::Module {
   // [B, T, vocab], for sampling and evaluation.
   at::Tensor logits(const at::Tensor& tokens);
 
+  // The two halves of logits(): [B * T, width] after the final norm, and [N, vocab] of such rows.
+  at::Tensor hidden(const at::Tensor& tokens) const;
+  at::Tensor logits_of(const at::Tensor& rows) const;
+
+  // hidden() with another attention, such as one that knows earlier tokens: of rows of queries [B * T, heads * head_size], keys
+  // and values [B * T, kv_heads * head_size], all before their rotation, to rows like the queries'.
+  using Attend = std::function<at::Tensor(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)>;
+  at::Tensor hidden(const at::Tensor& tokens, const Attend& attend) const;
+
   const ModelConfig& config() const { return config_; }
 
  private:
   struct Layer;
   struct Recomputed;
-  at::Tensor hidden(const at::Tensor& tokens);  // [B * T, width] after the final norm
+  at::Tensor embedded(const at::Tensor& tokens) const;  // [B * T, width]
 
   ModelConfig config_;
   RunOptions options_;

@@ -1,0 +1,120 @@
+// `cautious data`: which sets of real data there are, and fetching them.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/verbs.h"
+#include "data/catalog.h"
+#include "data/corpus.h"
+#include "data/fetch.h"
+#include "recipe/names.h"
+
+namespace cautious::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  cautious data list\n"
+    "  cautious data get gcide gpt2-bpe\n"
+    "  cautious data get moby-dick --cache cache";
+
+struct Arguments {
+  std::vector<std::string> names;
+  std::string cache;
+  bool cache_given = false, json = false;
+
+  std::filesystem::path folder() const {
+    if (cache_given && cache.empty()) throw Error(Fault::usage, "--cache is empty; give a directory");
+    return cache_given ? std::filesystem::path(cache) : data::default_cache();
+  }
+};
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    throw Error(Fault::failure, "cannot write to standard output");
+  }
+}
+
+std::string json_line(const data::KnownSet& set, const std::filesystem::path& cache) {
+  nlohmann::ordered_json row = {{"name", set.name},
+                                {"content", name_in_list(set.content)},
+                                {"megabytes", set.megabytes},
+                                {"licence", set.licence},
+                                {"client", set.client == data::Client::apt ? "apt" : "npm"},
+                                {"packages", set.packages},
+                                {"sha256", nullptr},
+                                {"what", set.what},
+                                {"fetched", data::fetched(set, cache)},
+                                {"place", data::place_of(set, cache).string()}};
+  if (!set.sha256.empty()) row["sha256"] = set.sha256;
+  return row.dump() + "\n";
+}
+
+std::string packages(const data::KnownSet& set) {
+  return fmt::format("{} {}", set.client == data::Client::apt ? "apt" : "npm", fmt::join(set.packages, " "));
+}
+
+int list(const Arguments& args) {
+  const std::filesystem::path cache = args.folder();
+  constexpr const char* kRow = "{:<14} {:<10} {:>6} {:<8} {:<37} {:<24} {}\n";
+  std::string text;
+  if (!args.json) text = fmt::format(fmt::runtime(kRow), "name", "content", "MB", "fetched", "package", "licence", "what");
+  for (const data::KnownSet& set : data::known_sets()) {
+    text += args.json
+                ? json_line(set, cache)
+                : fmt::format(fmt::runtime(kRow), set.name, name_in_list(set.content), fmt::format("{:.1f}", set.megabytes),
+                              data::fetched(set, cache) ? "yes" : "no", packages(set), set.licence, set.what);
+  }
+  print(text);
+  return 0;
+}
+
+int get(const Arguments& args) {
+  const std::filesystem::path cache = args.folder();
+  std::vector<const data::KnownSet*> sets;
+  for (const std::string& name : args.names) sets.push_back(&data::known_set(name));
+  for (const data::KnownSet* set : sets) {
+    if (data::fetched(*set, cache)) fmt::print(stderr, "{}: already fetched\n", set->name);
+    data::fetch(*set, cache, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
+    fmt::print(stderr, "{}: licence: {}\n", set->name, set->licence);
+    for (const std::filesystem::path& path : data::paths_to_use(*set, cache)) print(path.string() + "\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& data = *app.add_subcommand("data", "Real data to train on, fetched by package name.");
+  data.footer(kExamples);
+  data.require_subcommand(1);
+  const auto add_cache = [args](CLI::App& verb) {
+    const auto note = [args](const std::string& text) {
+      args->cache = text;
+      args->cache_given = true;
+    };
+    verb.add_option_function<std::string>("--cache", note, "Where data is kept (default: the user's cache folder)")
+        ->type_name("DIR");
+  };
+  CLI::App& sets = *data.add_subcommand("list", "The sets: content, size, licence, package, and whether they are here.");
+  sets.footer(kExamples);
+  sets.add_flag("--json", args->json, "One JSON object a line");
+  add_cache(sets);
+  sets.callback([args, &chosen] { chosen = [args] { return list(*args); }; });
+
+  CLI::App& fetching = *data.add_subcommand("get", "Fetch sets with apt-get or npm and print the paths to train on.");
+  fetching.footer(kExamples);
+  fetching.add_option("NAME", args->names, "Sets, by the names that 'cautious data list' prints")->required()->type_name("");
+  add_cache(fetching);
+  fetching.callback([args, &chosen] { chosen = [args] { return get(*args); }; });
+}
+
+}  // namespace cautious::cli

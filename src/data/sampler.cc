@@ -1,0 +1,91 @@
+// An epoch's order is a Feistel network over the smallest even number of bits that holds every window's number; a result that
+// is no window goes through the network again (cycle walking), which keeps it a permutation of the windows.
+#include "data/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <cautious/error.h>
+
+namespace cautious::data {
+namespace {
+
+constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio
+constexpr int kRounds = 8;
+constexpr std::uint64_t kLeastHalf = 4;  // bits: below, a network reaches only few of the orders
+
+// Every bit of the result depends on every bit of x (the finalizer of SplitMix64).
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t key_of(std::uint64_t seed, std::uint64_t epoch) { return mix(mix(seed + kGolden) + (epoch + 1) * kGolden); }
+
+std::uint64_t permuted(std::uint64_t x, std::uint64_t count, std::uint64_t key) {
+  const auto half = std::max<std::uint64_t>(kLeastHalf, (std::bit_width(count - 1) + 1u) / 2);
+  const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
+  do {
+    std::uint64_t left = x >> half, right = x & mask;
+    for (std::uint64_t round = 1; round <= kRounds; ++round) {
+      const std::uint64_t shaped = mix(mix(key + round * kGolden) + right) & mask;
+      left = std::exchange(right, left ^ shaped);
+    }
+    x = left << half | right;
+  } while (x >= count);
+  return x;
+}
+
+void check_room(const Stream& stream, std::int64_t length) {
+  if (length < 1) throw Error(Fault::usage, fmt::format("a sequence of {} tokens; at least 1", length));
+  if (stream.size() > length) return;
+  throw Error(Fault::data, fmt::format("the stream has {} tokens, but sequences of {} need at least {}: give more text or a "
+                                       "smaller train.seq_len",
+                                       stream.size(), length, length + 1));
+}
+
+}  // namespace
+
+// At least length - 1 tokens are left over, so that the offset moves every cut between windows.
+Sampler::Sampler(const Stream& stream, std::int64_t length, std::uint64_t seed)
+    : stream_(&stream), length_(length), per_epoch_(0), seed_(seed) {
+  check_room(stream, length);
+  per_epoch_ = std::max<std::int64_t>(1, (stream.size() - length) / length);
+}
+
+std::int64_t Sampler::first_of(std::int64_t number) const {
+  if (number < 0) throw Error(Fault::usage, fmt::format("sequence number {}; the first is 0", number));
+  const std::uint64_t key = key_of(seed_, static_cast<std::uint64_t>(number / per_epoch_));
+  const auto offsets = static_cast<std::uint64_t>(stream_->size() - per_epoch_ * length_);
+  const auto window = permuted(static_cast<std::uint64_t>(number % per_epoch_), static_cast<std::uint64_t>(per_epoch_), key);
+  return static_cast<std::int64_t>(mix(key) % offsets) + static_cast<std::int64_t>(window) * length_;
+}
+
+void Sampler::sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const {
+  if (static_cast<std::int64_t>(tokens.size()) != length_)
+    throw Error(Fault::usage, fmt::format("room for {} tokens; sequences have {}", tokens.size(), length_));
+  stream_->copy(first_of(number), tokens, target);
+}
+
+std::vector<std::int64_t> fixed_windows(const Stream& stream, std::int64_t length, std::int64_t count) {
+  check_room(stream, length);
+  if (count < 1) throw Error(Fault::usage, fmt::format("{} windows wanted; at least 1", count));
+  const std::int64_t targets = stream.size() - 1;
+  count = std::min(count, targets / length);
+  std::vector<std::int64_t> firsts;
+  std::int64_t first = 0, rest = 0;  // first + rest / count = i * targets / count, without overflow
+  for (std::int64_t i = 0; i < count; ++i) {
+    firsts.push_back(first);
+    first += targets / count;
+    rest += targets % count;
+    first += rest / count;
+    rest %= count;
+  }
+  return firsts;
+}
+
+}  // namespace cautious::data

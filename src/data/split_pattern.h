@@ -1,0 +1,46 @@
+// The pattern by which a tokenizer cuts text into pieces before it merges; no token reaches over the edge of a piece.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cautious::data {
+
+// Published patterns, written so that PCRE2, Oniguruma, Rust and JavaScript read them alike: no (?i:), no $.
+extern const std::string_view kGpt2Pattern;    // GPT-2, r50k_base, p50k_base, and what we train
+extern const std::string_view kCl100kPattern;  // cl100k_base
+extern const std::string_view kO200kPattern;   // o200k_base
+
+// May be used by several threads at once.
+class SplitPattern {
+ public:
+  // No text: every stretch of text is one piece. A pattern that PCRE2 cannot compile is an Error(Fault::data).
+  explicit SplitPattern(std::string text);
+  ~SplitPattern();
+
+  const std::string& text() const { return text_; }
+
+  // Calls `each` with every piece, in order; they cover the text. What matches nothing is a piece, and so is a run of bytes
+  // that is not UTF-8; text on either side of such a run is cut as if it stood alone.
+  void each_piece(std::string_view text, const std::function<void(std::string_view piece)>& each) const;
+
+  // Parts of about `size` bytes whose pieces, one part after the other, are the pieces of the whole: one part only if the
+  // pattern is not one of the above. Between two ASCII letters that a space divides all of those cut, before the space.
+  std::vector<std::string_view> parts(std::string_view text, std::size_t size) const;
+
+ private:
+  struct Compiled;
+  void split_valid(std::string_view text, void* match, const std::function<void(std::string_view)>& each) const;
+
+  std::string text_;
+  std::unique_ptr<const Compiled> compiled_;
+};
+
+// Bytes of the longest beginning that is UTF-8.
+std::size_t valid_utf8(std::string_view text);
+
+}  // namespace cautious::data

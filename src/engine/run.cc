@@ -1,0 +1,257 @@
+#include "engine/run.h"
+
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <optional>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "data/corpus.h"
+#include "data/tokenizer.h"
+#include "engine/memory.h"
+#include "engine/telemetry.h"
+#include "engine/trainer.h"
+#include "io/atomic_file.h"
+#include "run/checkpoint.h"
+#include "run/decay_trace.h"
+#include "run/directory.h"
+#include "train/models/family.h"
+
+namespace cautious {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The model's vocabulary must hold every token that can come.
+void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer, const data::Corpus& corpus) {
+  const std::int64_t vocab = config.model.shape.vocab;
+  if (tokenizer.vocab() > vocab) {
+    throw Error(Fault::usage, fmt::format("data.tokenizer '{}' has {} tokens, model.vocab is {}; set --model.vocab={}",
+                                          config.data.tokenizer, tokenizer.vocab(), vocab, tokenizer.vocab()));
+  }
+  const std::int64_t largest = std::max(corpus.train.largest(), corpus.validation.largest());
+  if (largest >= vocab) {
+    throw Error(Fault::data, fmt::format("the data has the token {}, model.vocab is {}; set --model.vocab={} or more", largest,
+                                         vocab, largest + 1));
+  }
+}
+
+data::CorpusSpec corpus_spec(const RunConfig& config) {
+  return {config.data.path, config.data.val_path, config.data.val_fraction,
+          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache), config.train.threads};
+}
+
+EvaluationSet evaluation_set(const RunConfig& config, const data::Corpus& corpus, const data::Tokenizer& tokenizer) {
+  const std::int64_t length = sequence_length(config);
+  const std::int64_t count = std::max<std::int64_t>(1, config.eval.tokens / length);
+  return {&corpus.validation, data::fixed_windows(corpus.validation, length, count), length, tokenizer.lengths()};
+}
+
+// One run from its first or next step to its end.
+class Run {
+ public:
+  Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer& tokenizer, const data::Corpus& corpus,
+      const RunDirectory& directory);
+  RunResult go();
+
+ private:
+  std::string fault_of(const TrainStep& step) const;
+  void evaluate_now(MetricsRow& row);
+  void log(const TrainStep& step, bool evaluating);
+  void save();
+  std::vector<std::string> columns() const;
+  // Tokens per second since `step`, when training_ was `seconds`.
+  double rate(std::int64_t step, double seconds) const {
+    return static_cast<double>((trainer_.done() - step) * tokens_per_step_) / (training_ - seconds);
+  }
+  double elapsed() const { return earlier_ + seconds_since(start_); }
+  RunResult end(Outcome outcome, std::string reason = {});
+
+  const RunConfig& config_;
+  const RunWatch& watch_;
+  const data::Tokenizer& tokenizer_;
+  const RunDirectory& directory_;
+  std::int64_t steps_, tokens_per_step_;
+  EvaluationSet evaluation_;
+  Trainer trainer_;
+  Telemetry telemetry_;
+  RunState state_;
+  std::optional<MetricsWriter> metrics_;
+  std::optional<DecayTraceWriter> trace_;
+  Clock::time_point start_ = Clock::now();
+  std::int64_t first_step_ = 0, row_step_ = 0;  // steps done when this process began, and at the last row
+  double earlier_ = 0;                          // seconds of earlier processes
+  double training_ = 0, row_training_ = 0;      // seconds of this one in steps, and at the last row
+};
+
+Run::Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer& tokenizer, const data::Corpus& corpus,
+         const RunDirectory& directory)
+    : config_(request.config),
+      watch_(watch),
+      tokenizer_(tokenizer),
+      directory_(directory),
+      steps_(steps_of(request.config)),
+      tokens_per_step_(request.config.train.batch_size * sequence_length(request.config)),
+      evaluation_(evaluation_set(request.config, corpus, tokenizer)),
+      trainer_(request.config, corpus.train),
+      telemetry_(trainer_.names(), request.config.log.tensors) {
+  const std::vector<CheckpointInfo> saved = list_checkpoints(directory.checkpoints());
+  if (!saved.empty()) {
+    state_ = read_state(saved.back().path / "state.json");
+    trainer_.load(saved.back().path, state_.step);
+    watch.say(fmt::format("continuing after step {} of {}", state_.step, steps_));
+  }
+  earlier_ = state_.seconds;
+  first_step_ = row_step_ = state_.step;
+  metrics_.emplace(directory.path(), columns(), state_.step, config_.log.tensorboard);
+  if (config_.log.decay_trace) trace_.emplace(directory.path(), trainer_.names(), state_.step);
+}
+
+std::vector<std::string> Run::columns() const {
+  std::vector<std::string> all{"step", "tokens",       "epoch",     "loss",       "val_loss",     "val_bpb", "val_accuracy",
+                               "lr",   "weight_decay", "grad_norm", "clip_scale", "tokens_per_s", "seconds", "time"};
+  const std::vector<std::string> more = telemetry_.columns();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// Empty while all is well.
+std::string Run::fault_of(const TrainStep& step) const {
+  constexpr double kExploded = 1000;
+  if (!std::isfinite(step.loss)) return fmt::format("the loss is {}", step.loss);
+  if (step.report->skipped) return fmt::format("{} entries of the gradient are not finite", step.report->total.nonfinite);
+  const double norm = step.report->total.rms_x();
+  if (!std::isfinite(norm)) return "parameters are not finite";
+  if (state_.start_norm > 0 && norm > kExploded * state_.start_norm) {
+    return fmt::format("the RMS of the parameters is {:.3g}, {:.0f} times that at the start", norm, norm / state_.start_norm);
+  }
+  return "";
+}
+
+void Run::evaluate_now(MetricsRow& row) {
+  state_.last = evaluate(trainer_.model(), evaluation_, config_.train.batch_size / config_.train.grad_accum);
+  if (!(state_.last.loss >= state_.best_loss)) {
+    state_.best_loss = state_.last.loss;
+    state_.best_step = trainer_.done();
+  }
+  row.values.insert(
+      row.values.end(),
+      {{"val_loss", state_.last.loss}, {"val_bpb", state_.last.bits_per_byte}, {"val_accuracy", state_.last.accuracy}});
+}
+
+void Run::log(const TrainStep& step, bool evaluating) {
+  const Tally& total = step.report->total;
+  MetricsRow row{trainer_.done(),
+                 {{"tokens", static_cast<double>(trainer_.done() * tokens_per_step_)},
+                  {"epoch", trainer_.epochs()},
+                  {"loss", state_.loss_sum / static_cast<double>(state_.losses)}}};
+  if (evaluating) evaluate_now(row);
+  row.values.insert(row.values.end(), {{"lr", step.lr},
+                                       {"weight_decay", step.weight_decay},
+                                       {"grad_norm", std::sqrt(total.g2)},
+                                       {"clip_scale", step.report->clip_scale},
+                                       {"tokens_per_s", rate(row_step_, row_training_)},
+                                       {"seconds", elapsed()},
+                                       {"time", static_cast<double>(std::time(nullptr))}});
+  telemetry_.append(*step.report, row.values);
+  metrics_->add(row);
+  if (watch_.row) watch_.row(row);
+  state_.loss_sum = 0;
+  state_.losses = 0;
+  row_step_ = trainer_.done();
+  row_training_ = training_;
+}
+
+void Run::save() {
+  state_.step = trainer_.done();
+  state_.seconds = elapsed();
+  try {
+    write_checkpoint(directory_.checkpoints(), state_.step, config_.checkpoint.keep, [&](const std::filesystem::path& aside) {
+      trainer_.save(aside);
+      io::write_atomically(aside / "config.json", to_config_json(config_.model.shape, tokenizer_.document_end()));
+      io::write_atomically(aside / "tokenizer.json", tokenizer_.to_json());
+      io::write_atomically(aside / "state.json", to_json(state_));
+    });
+  } catch (const Error& error) {
+    const std::vector<CheckpointInfo> saved = list_checkpoints(directory_.checkpoints());
+    throw Error(
+        error.fault(),
+        fmt::format("{}; {}; to continue when this is mended: cautious train --out {} --resume", error.what(),
+                    saved.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + saved.back().path.string(),
+                    directory_.path().string()));
+  }
+  directory_.log(fmt::format("checkpoint of step {}", state_.step));
+}
+
+RunResult Run::end(Outcome outcome, std::string reason) {
+  state_.step = trainer_.done();
+  state_.seconds = elapsed();
+  io::write_atomically(directory_.summary(), summary_json(config_, state_, outcome));
+  return {outcome, state_, std::move(reason)};
+}
+
+RunResult Run::go() {
+  const auto due = [this](std::int64_t every) { return every > 0 && trainer_.done() % every == 0; };
+  std::int64_t saved = trainer_.done();
+  watch_.live.begin_at(saved);
+  while (trainer_.done() < steps_) {
+    if (watch_.stop()) {
+      if (saved != trainer_.done()) save();
+      return end(Outcome::stopped);
+    }
+    const Clock::time_point before = Clock::now();
+    const TrainStep step = trainer_.step();
+    training_ += seconds_since(before);
+    if (std::string fault = fault_of(step); !fault.empty()) {
+      directory_.log(fmt::format("diverged in step {}: {}", trainer_.done() + 1, fault));
+      return end(Outcome::diverged, std::move(fault));
+    }
+    if (state_.start_norm == 0) state_.start_norm = step.report->total.rms_x();
+    state_.loss_sum += step.loss;
+    state_.losses += 1;
+    state_.decay_budget += step.report->total.budget;
+    if (trace_) trace_->add(*step.report);
+    const bool last = trainer_.done() == steps_, evaluating = last || due(config_.eval.every);
+    if (evaluating || due(config_.log.every)) log(step, evaluating);
+    if (last || due(config_.checkpoint.every)) {
+      save();
+      saved = trainer_.done();
+    }
+    const std::string validation = std::isnan(state_.last.loss) ? "" : fmt::format("  val {:.4f}", state_.last.loss);
+    watch_.live.show(
+        trainer_.done(), steps_,
+        fmt::format("loss {:.4f}{}  lr {:.2e}  {} tok/s", step.loss, validation, step.lr, count_text(rate(first_step_, 0))));
+  }
+  return end(Outcome::done);
+}
+
+}  // namespace
+
+RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned) {
+  const RunConfig& config = request.config;
+  at::set_num_threads(config.train.threads);
+  check_memory(config);
+  const data::Tokenizer tokenizer = data::Tokenizer::named(config.data.tokenizer);
+  const data::Corpus corpus = data::open_corpus(
+      corpus_spec(config), tokenizer, [&](const std::string& what, double part) { watch.live.show_part(part, what); });
+  watch.live.finish();
+  check_vocabulary(config, tokenizer, corpus);
+  evaluation_set(config, corpus, tokenizer);
+  data::Sampler(corpus.train, sequence_length(config), config.train.seed);
+  const RunDirectory directory =
+      request.resume ? RunDirectory::open(request.out) : RunDirectory::create(request.out, to_toml(config));
+  planned({corpus.train.size(), corpus.validation.size(), corpus.split});
+  directory.log(request.resume ? "continued" : "started");
+  Run run(request, watch, tokenizer, corpus, directory);
+  RunResult result = run.go();
+  watch.live.finish();
+  return result;
+}
+
+}  // namespace cautious

@@ -1,0 +1,44 @@
+// A whole run: data, directory, training, evaluation, checkpoints, metrics, summary.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "engine/state.h"
+#include "run/config.h"
+#include "run/live_line.h"
+#include "run/metrics.h"
+
+namespace cautious {
+
+// How a run is started and followed.
+struct RunRequest {
+  RunConfig config;
+  std::filesystem::path out;
+  bool resume = false;  // go on from the newest checkpoint in `out`
+};
+
+struct RunWatch {
+  LiveLine& live;
+  std::function<bool()> stop;                   // asked between steps; true: save and return
+  std::function<void(const MetricsRow&)> row;   // every row of the metrics; may be empty
+  std::function<void(const std::string&)> say;  // one line about something that happened
+};
+
+// What the data of a run turned out to be, before anything is written.
+struct RunPlan {
+  std::int64_t train_tokens, validation_tokens;
+  std::string split;
+};
+
+// Trains. Before the first step everything that can be wrong has been looked at: the data, the vocabulary, the memory, the
+// directory; `planned` is called when all fits. Exceptions leave the last checkpoint as it is.
+struct RunResult {
+  Outcome outcome;
+  RunState state;
+  std::string reason;  // why it diverged
+};
+RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned);
+
+}  // namespace cautious

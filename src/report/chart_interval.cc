@@ -1,0 +1,152 @@
+// The page of an interval chart: per row the name, the point with its whiskers above the single runs, and the numbers.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "report/chart.h"
+#include "report/chart_plot.h"
+#include "report/chart_style.h"
+#include "report/chart_text.h"
+
+namespace cautious {
+namespace {
+
+constexpr double kWidth = 760, kLeft = 24, kRight = 24, kMostForNames = 230, kColumnGap = 18;
+constexpr double kTop = 16, kTitleLine = 22, kSoftLine = 18, kAbovePlot = 26, kBelowPlot = 26, kBottom = 14;
+constexpr double kRow = 40, kNameLine = 16, kEmptyRows = 90;
+constexpr double kMarker = 5, kCap = 4.5, kRun = 2.7, kRunsBelow = 11;
+
+double drawable(double value) { return scaled(value, Scale::linear); }
+
+bool has_interval(const IntervalEntry& entry) { return !std::isnan(drawable(entry.low)) && !std::isnan(drawable(entry.high)); }
+
+bool has_data(const IntervalEntry& entry) {
+  return !std::isnan(drawable(entry.value)) ||
+         std::any_of(entry.points.begin(), entry.points.end(), [](double p) { return !std::isnan(drawable(p)); });
+}
+
+ChartExtent extent_of(const IntervalChart& chart) {
+  ChartExtent extent;
+  for (const IntervalEntry& entry : chart.entries) {
+    if (!has_data(entry)) continue;
+    extent.include(drawable(entry.value));
+    for (const double point : entry.points) extent.include(drawable(point));
+    if (!has_interval(entry)) continue;
+    extent.include(entry.low);
+    extent.include(entry.high);
+  }
+  if (!extent.empty() && chart.reference) extent.include(drawable(*chart.reference));
+  return extent;
+}
+
+std::string numbers(const IntervalEntry& entry, double span) {
+  if (!has_data(entry)) return "no data";
+  if (std::isnan(drawable(entry.value))) return "";
+  const std::string value = reading(entry.value, span);
+  if (!has_interval(entry)) return value;
+  const auto [low, high] = std::minmax(entry.low, entry.high);
+  return fmt::format("{} [{}, {}]", value, reading(low, span), reading(high, span));
+}
+
+struct Row {
+  std::vector<std::string> name;
+  std::string numbers;
+  double top = 0, height = kRow;
+};
+
+struct Page {
+  std::vector<std::string> title, x_label;
+  std::vector<Row> rows;
+  ChartPlot plot;
+  bool empty = false;
+  double height = 0;
+};
+
+Page arrange(const IntervalChart& chart) {
+  Page page;
+  const ChartExtent data = extent_of(chart);
+  page.empty = data.empty();
+  page.title = wrapped(chart.title, kTitleSize, kWidth - kLeft - kRight);
+  page.x_label = wrapped(chart.x_label, kSoftSize, kWidth - kLeft - kRight);
+  double top = kTop + kTitleLine * static_cast<double>(page.title.size()) +
+               (chart.reference && !page.empty ? kAbovePlot : kAbovePlot / 2);
+  const double first = top;
+  double names = 0, texts = 0;
+  for (const IntervalEntry& entry : chart.entries) {
+    Row row{wrapped(entry.name, kNameSize, kMostForNames), page.empty ? "" : numbers(entry, data.high - data.low), top, kRow};
+    for (const std::string& line : row.name) names = std::max(names, text_width(line, kNameSize));
+    texts = std::max(texts, text_width(row.numbers, kSoftSize));
+    row.height = std::max(kRow, kNameLine * static_cast<double>(row.name.size()) + 10);
+    top += row.height;
+    page.rows.push_back(std::move(row));
+  }
+  if (page.rows.empty()) top += kEmptyRows;
+  page.plot.area = {kLeft + names + kColumnGap, first, kWidth - kRight - texts - kColumnGap, top};
+  if (!page.empty) page.plot.x = make_axis(Scale::linear, widened(data, Scale::linear, 0.06), 6);
+  page.plot.x.from = page.plot.area.left;
+  page.plot.x.to = page.plot.area.right;
+  page.height = top + kBelowPlot + kSoftLine * static_cast<double>(page.x_label.size()) + kBottom;
+  return page;
+}
+
+void draw_row(Svg& svg, const ChartAxis& x, const IntervalEntry& entry, double middle) {
+  const double above = entry.points.empty() ? middle : middle - kRunsBelow / 2;
+  if (has_interval(entry)) {
+    const std::string style = style_class("whisker", entry.colour);
+    const double low = x.at(std::min(entry.low, entry.high)), high = x.at(std::max(entry.low, entry.high));
+    draw_line(svg, style, {low, above}, {high, above});
+    for (const double end : {low, high}) draw_line(svg, style, {end, above - kCap}, {end, above + kCap});
+  }
+  if (!std::isnan(drawable(entry.value))) draw_markers(svg, {{x.at(entry.value), above}}, entry.colour, kMarker);
+  for (const double point : entry.points) {
+    if (std::isnan(drawable(point))) continue;
+    svg.element("circle", {{"class", style_class("run", entry.colour)},
+                           {"cx", svg_number(x.at(point))},
+                           {"cy", svg_number(above + kRunsBelow)},
+                           {"r", svg_number(kRun)}});
+  }
+}
+
+void draw_reference(Svg& svg, const Page& page, double reference) {
+  const Rectangle& area = page.plot.area;
+  const double x = page.plot.x.at(reference), span = page.plot.x.shown.high - page.plot.x.shown.low;
+  draw_line(svg, "reference", {x, area.top - 4}, {x, area.bottom});
+  svg.text({x, area.top - 9}, "axis middle", reference == 0 ? "0" : reading(reference, span));
+}
+
+void draw_rows(Svg& svg, const IntervalChart& chart, const Page& page) {
+  for (std::size_t i = 0; i < page.rows.size(); ++i) {
+    const Row& row = page.rows[i];
+    const double middle = row.top + row.height / 2;
+    if (i > 0) draw_line(svg, "grid", {kLeft, row.top}, {kWidth - kRight, row.top});
+    double line = middle - kNameLine * static_cast<double>(row.name.size() - 1) / 2 + kNameSize * 0.36;
+    for (const std::string& text : row.name) {
+      svg.text({kLeft, line}, "row start", text);
+      line += kNameLine;
+    }
+    svg.text({kWidth - kRight, middle + kSoftSize * 0.36}, "value end", row.numbers);
+    if (has_data(chart.entries[i])) draw_row(svg, page.plot.x, chart.entries[i], middle);
+  }
+}
+
+}  // namespace
+
+std::string to_svg(const IntervalChart& chart) {
+  const Page page = arrange(chart);
+  Svg svg(kWidth, page.height, chart.title, chart.description, kChartStyle);
+  svg.element("rect", {{"class", "page"}, {"width", svg_number(kWidth)}, {"height", svg_number(page.height)}});
+  double y = kTop;
+  for (const std::string& line : page.title) svg.text({kLeft, (y += kTitleLine) - 5}, "title start", line);
+  draw_axes(svg, page.plot, page.empty);
+  if (!page.empty && chart.reference && !std::isnan(drawable(*chart.reference))) draw_reference(svg, page, *chart.reference);
+  draw_rows(svg, chart, page);
+  y = page.plot.area.bottom + kBelowPlot;
+  for (const std::string& line : page.x_label) {
+    const double half = text_width(line, kSoftSize) / 2, middle = (page.plot.area.left + page.plot.area.right) / 2;
+    svg.text({std::max(std::min(middle, kWidth - kRight - half), kLeft + half), (y += kSoftLine) - 4}, "soft middle", line);
+  }
+  return svg.finish();
+}
+
+}  // namespace cautious

@@ -1,0 +1,30 @@
+// Checkpoints of a run: checkpoints/step_00001000/ with model.safetensors, config.json and tokenizer.json (which other tools
+// load), optimizer.safetensors and state.json. A checkpoint is written aside, synced and renamed: it is complete or not there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cautious {
+
+struct CheckpointInfo {
+  std::int64_t step;
+  std::filesystem::path path;
+};
+
+// Complete checkpoints, oldest first.
+std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& folder);
+
+// Calls `write` with a folder to write the files into, then makes it checkpoint `step`, and removes the oldest until `keep` are
+// left. On failure the older checkpoints stay and what was written is removed.
+void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep,
+                      const std::function<void(const std::filesystem::path& aside)>& write);
+
+// The checkpoint that a user means by a run directory (its newest), a checkpoint's folder, or any folder with model.safetensors
+// and config.json. Otherwise an Error(Fault::data) that says what was looked for.
+std::filesystem::path find_checkpoint(const std::filesystem::path& run);
+
+}  // namespace cautious

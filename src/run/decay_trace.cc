@@ -1,0 +1,94 @@
+#include "run/decay_trace.h"
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cautious/error.h>
+
+namespace cautious {
+namespace {
+
+std::string header(const std::vector<std::string>& tensors) { return nlohmann::json{{"tensors", tensors}}.dump() + "\n"; }
+
+std::size_t record_bytes(std::size_t tensors) { return tensors * sizeof(float) + sizeof(double); }
+
+template <class Number>
+void append_bytes(std::string& record, Number number) {
+  char bytes[sizeof(Number)];
+  std::memcpy(bytes, &number, sizeof(Number));
+  record.append(bytes, sizeof(Number));
+}
+
+template <class Number>
+Number number_at(const std::string& bytes, std::size_t offset) {
+  Number number;
+  std::memcpy(&number, bytes.data() + offset, sizeof(Number));
+  return number;
+}
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    throw Error(Fault::data, fmt::format("{}: cannot be read; a run writes it with --log.decay_trace=true", file.string()));
+  }
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+DecayTraceWriter::DecayTraceWriter(const std::filesystem::path& directory, const std::vector<std::string>& tensors,
+                                   std::int64_t last_step) {
+  const std::filesystem::path path = directory / kDecayTrace;
+  const std::string head = header(tensors);
+  if (last_step == 0) {
+    std::filesystem::remove(path);
+  } else {
+    const std::size_t keep = head.size() + static_cast<std::size_t>(last_step) * record_bytes(tensors.size());
+    const std::string old = content_of(path);
+    if (!old.starts_with(head) || old.size() < keep) {
+      throw Error(Fault::data, fmt::format("{}: does not reach step {} of this run", path.string(), last_step));
+    }
+    std::filesystem::resize_file(path, keep);
+  }
+  file_ = std::make_unique<AppendFile>(path);
+  if (last_step == 0) file_->append(head);
+}
+
+void DecayTraceWriter::add(const StepReport& report) {
+  std::string record;
+  for (const Tally& tally : report.tensors) append_bytes(record, static_cast<float>(tally.count == 0 ? 0 : tally.ratio()));
+  append_bytes(record, report.total.budget);
+  file_->append(record);
+}
+
+DecayTrace DecayTrace::read(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / kDecayTrace;
+  const std::string bytes = content_of(path);
+  const std::size_t end = bytes.find('\n');
+  const nlohmann::json head = nlohmann::json::parse(bytes.substr(0, end), nullptr, false);
+  if (end == std::string::npos || !head.is_object() || !head.contains("tensors") || !head["tensors"].is_array()) {
+    throw Error(Fault::data,
+                fmt::format("{}: not a decay trace; its first line must be {{\"tensors\": [...]}}", path.string()));
+  }
+  DecayTrace trace;
+  for (const auto& name : head["tensors"]) trace.tensors_.push_back(name.is_string() ? name.get<std::string>() : "");
+  const std::size_t size = record_bytes(trace.tensors_.size());
+  for (std::size_t at = end + 1; at + size <= bytes.size(); at += size) {  // a cut-off last record is left out
+    for (std::size_t i = 0; i < trace.tensors_.size(); ++i)
+      trace.ratios_.push_back(number_at<float>(bytes, at + i * sizeof(float)));
+    trace.budgets_.push_back(number_at<double>(bytes, at + size - sizeof(double)));
+  }
+  return trace;
+}
+
+double DecayTrace::ratio(std::int64_t step, std::size_t tensor) const {
+  return ratios_.at(static_cast<std::size_t>(step - 1) * tensors_.size() + tensor);
+}
+
+double DecayTrace::budget(std::int64_t step) const { return budgets_.at(static_cast<std::size_t>(step - 1)); }
+
+}  // namespace cautious

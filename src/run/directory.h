@@ -1,0 +1,39 @@
+// A run directory: config.toml, metrics.jsonl, metrics.csv, tb/, log.txt, checkpoints/, summary.json.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cautious {
+
+class RunDirectory {
+ public:
+  // A new run: makes the directory and its parents and writes config.toml. A directory that is not empty is an
+  // Error(Fault::usage) that names what is there and the commands to continue it (if it is a run) or to choose another; a place
+  // that cannot be written is an Error(Fault::failure).
+  static RunDirectory create(const std::filesystem::path& path, std::string_view config);
+  // A run to continue; a directory without config.toml is an Error(Fault::usage).
+  static RunDirectory open(const std::filesystem::path& path);
+  // Both hold the directory's lock (flock on .lock) until destroyed; a second process gets an Error(Fault::failure) with the
+  // holder's process number.
+  ~RunDirectory();
+  RunDirectory(RunDirectory&& other) noexcept;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.toml"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path summary() const { return path_ / "summary.json"; }
+  // Appends the line to log.txt, with the time in front.
+  void log(std::string_view line) const;
+
+ private:
+  RunDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  std::filesystem::path path_;
+  int lock_ = -1;
+};
+
+}  // namespace cautious

@@ -1,0 +1,168 @@
+// metrics.jsonl is the truth; at the start the other two are made anew from its rows, whatever a killed process left in them.
+#include "run/metrics.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+
+#include <cautious/error.h>
+#include "io/atomic_file.h"
+#include "recipe/names.h"
+#include "run/append_file.h"
+#include "run/tensorboard.h"
+
+namespace cautious {
+namespace {
+
+constexpr std::string_view kEvents = "events.out.tfevents.";
+
+// Shortest text that reads back as the same double; "-0" would read back as an integer.
+std::string number_text(double value) { return value == 0 && std::signbit(value) ? "-0.0" : to_text(value); }
+
+std::string json_of(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+double wall_time(const MetricsRow& row) {
+  const auto time = std::ranges::find(row.values, "time", &std::pair<std::string, double>::first);
+  return time != row.values.end() && std::isfinite(time->second) ? time->second : now();
+}
+
+// RFC 4180: fields with separators in quotes, quotes doubled, lines end with CR LF.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+// Of the CSV, after "step"; rows may be wide (numbers per tensor), so a name is found in constant time.
+struct Columns {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, std::size_t> places;
+
+  void add(const std::string& name) {
+    if (name != "step" && places.emplace(name, names.size()).second) names.push_back(name);
+  }
+};
+
+std::string csv_header(const Columns& columns) {
+  std::string line = "step";
+  for (const std::string& name : columns.names) line += ',' + csv_field(name);
+  return line + "\r\n";
+}
+
+std::string csv_line(const MetricsRow& row, const Columns& columns) {
+  std::vector<std::string> cells(columns.names.size());
+  for (const auto& [name, value] : row.values)
+    if (std::isfinite(value)) cells[columns.places.at(name)] = number_text(value);
+  return fmt::format("{}{}{}\r\n", row.step, cells.empty() ? "" : ",", fmt::join(cells, ","));
+}
+
+std::string event(const MetricsRow& row) { return tensorboard_scalars(wall_time(row), row.step, row.values); }
+
+std::vector<MetricsRow> rows_until(const std::filesystem::path& jsonl, std::int64_t last_step) {
+  std::error_code error;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(jsonl, error))) return {};
+  std::vector<MetricsRow> rows = read_metrics(jsonl);
+  std::erase_if(rows, [&](const MetricsRow& row) { return row.step > last_step; });
+  return rows;
+}
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string_view step, const std::error_code& error) {
+  throw Error(Fault::failure, fmt::format("{}: cannot {}: {}", path.string(), step, error.message()));
+}
+
+// TensorBoard shows all files of a folder together, so rows that are gone must be gone from all.
+void remove_events(const std::filesystem::path& folder, const std::filesystem::path& except) {
+  std::error_code error;
+  std::vector<std::filesystem::path> old;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->path() != except && at->path().filename().string().starts_with(kEvents)) old.push_back(at->path());
+  if (error && error != std::errc::no_such_file_or_directory) fail(folder, "list the directory", error);
+  for (const auto& path : old)
+    if (!std::filesystem::remove(path, error) && error) fail(path, "remove", error);
+}
+
+std::filesystem::path new_events(const std::filesystem::path& folder, const std::vector<MetricsRow>& rows) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail(folder, "make the directory", error);
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
+  const auto path = folder / fmt::format("{}{:010}.{}", kEvents, static_cast<std::int64_t>(now()), host.data());
+  std::string records = tensorboard_version(rows.empty() ? now() : std::min(wall_time(rows.front()), now()));
+  for (const MetricsRow& row : rows) records += event(row);
+  io::write_atomically(path, records);
+  return path;
+}
+
+}  // namespace
+
+struct MetricsWriter::Parts {
+  Columns columns;
+  AppendFile jsonl, csv;
+  std::optional<AppendFile> events;
+
+  Parts(Columns all, const std::filesystem::path& directory)
+      : columns(std::move(all)), jsonl(directory / "metrics.jsonl"), csv(directory / "metrics.csv") {}
+};
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& directory, std::vector<std::string> names, std::int64_t last_step,
+                             bool tensorboard) {
+  const auto rows = rows_until(directory / "metrics.jsonl", last_step);
+  Columns columns;
+  for (const std::string& name : names) columns.add(name);
+  for (const MetricsRow& row : rows)  // what earlier rows have and is no longer asked for stays, after the others
+    for (const auto& [name, value] : row.values) columns.add(name);
+  std::string jsonl, csv = csv_header(columns);
+  for (const MetricsRow& row : rows) {
+    jsonl += to_json(row) + '\n';
+    csv += csv_line(row, columns);
+  }
+  io::write_atomically(directory / "metrics.jsonl", jsonl);
+  io::write_atomically(directory / "metrics.csv", csv);
+  parts_ = std::make_unique<Parts>(std::move(columns), directory);
+  const auto path = tensorboard ? new_events(directory / "tb", rows) : std::filesystem::path{};
+  remove_events(directory / "tb", path);
+  if (tensorboard) parts_->events.emplace(path);
+}
+
+MetricsWriter::~MetricsWriter() = default;
+
+void MetricsWriter::add(const MetricsRow& row) {
+  const Columns& columns = parts_->columns;
+  std::vector<bool> seen(columns.names.size());
+  for (const auto& [name, value] : row.values) {
+    const auto place = columns.places.find(name);
+    if (place == columns.places.end())
+      throw Error(Fault::usage,
+                  unknown("metric", name, std::vector<std::string_view>(columns.names.begin(), columns.names.end())));
+    if (seen[place->second])
+      throw Error(Fault::usage, fmt::format("metric {} occurs twice in the row of step {}", in_quotes(name), row.step));
+    seen[place->second] = true;
+  }
+  parts_->jsonl.append(to_json(row) + '\n');
+  parts_->csv.append(csv_line(row, parts_->columns));
+  if (parts_->events) parts_->events->append(event(row));
+}
+
+std::string to_json(const MetricsRow& row) {
+  std::string line = fmt::format("{{\"step\":{}", row.step);
+  for (const auto& [name, value] : row.values)
+    line += fmt::format(",{}:{}", json_of(name), std::isfinite(value) ? number_text(value) : "null");
+  return line + '}';
+}
+
+}  // namespace cautious

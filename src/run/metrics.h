@@ -1,0 +1,44 @@
+// The metrics of a run: one row per logged step, in metrics.jsonl, metrics.csv and TensorBoard's event files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cautious {
+
+// Numbers by column, in the order of the columns; a column may be missing. "step" is always there.
+struct MetricsRow {
+  std::int64_t step = 0;
+  std::vector<std::pair<std::string, double>> values;
+};
+
+// Reads metrics.jsonl. A last line without its end (the process was killed) is left out; anything else malformed is an
+// Error(Fault::data) with file and line. null is NaN.
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl);
+
+// Writes into a run directory. Rows reach the files at once, so that others can follow them.
+class MetricsWriter {
+ public:
+  // Columns of the CSV, "step" first. Rows after `last_step` (of a run that went on after its last checkpoint) are removed from
+  // all three; a new run has last_step 0 and no rows. `tensorboard` off: no tb/ folder.
+  MetricsWriter(const std::filesystem::path& directory, std::vector<std::string> columns, std::int64_t last_step,
+                bool tensorboard);
+  ~MetricsWriter();
+
+  // A value whose column is not listed is an Error; NaN and infinities are null in JSON, empty in CSV. A full disk is an
+  // Error(Fault::failure).
+  void add(const MetricsRow& row);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// {"step":10,"loss":2.5,...}: the line of metrics.jsonl without its end.
+std::string to_json(const MetricsRow& row);
+
+}  // namespace cautious

@@ -1,0 +1,176 @@
+#include "study/results.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cautious/error.h>
+
+#include "io/shown.h"
+#include "recipe/names.h"
+
+namespace cautious::study {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array<std::string_view, 3> kOutcomes{"done", "diverged", "stopped"};
+
+[[noreturn]] void refuse(const std::filesystem::path& file, std::string_view why) {
+  throw Error(Fault::data, fmt::format("{}: {}; remove the file to repeat the run", file.string(), why));
+}
+
+// Nothing if there is no such file.
+std::optional<std::string> content_of(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error) && !error) return std::nullopt;
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in || in.bad()) {
+    throw Error(Fault::failure, fmt::format("{}: cannot be read: {}", file.string(),
+                                            error ? error.message() : std::generic_category().message(errno)));
+  }
+  return text;
+}
+
+// null is a number that was not finite.
+double number_in(const Json& json, const std::filesystem::path& file, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) refuse(file, fmt::format("'{}' is missing", key));
+  if (found->is_null()) return kNone;
+  if (!found->is_number()) refuse(file, fmt::format("'{}' is {}, not a number", key, io::shown(found->dump())));
+  return found->get<double>();
+}
+
+std::string outcome_in(const Json& json, const std::filesystem::path& file) {
+  const auto found = json.find("status");
+  if (found == json.end() || !found->is_string()) refuse(file, "'status' is missing or no string");
+  const auto status = found->get<std::string>();
+  if (std::ranges::find(kOutcomes, status) == kOutcomes.end()) {
+    refuse(file, fmt::format("'status' is {}; valid: {}", io::shown(status), join(kOutcomes)));
+  }
+  return status;
+}
+
+// Whether the summary is that of a run that has ended by itself.
+bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) refuse(file, "not a JSON object");
+  const std::string outcome = outcome_in(json, file);
+  run.decay_budget = number_in(json, file, "decay_budget");
+  run.seconds = number_in(json, file, "seconds");
+  const double loss = number_in(json, file, "val_loss"), bits = number_in(json, file, "val_bpb"),
+               accuracy = number_in(json, file, "val_accuracy");
+  if (outcome == "stopped") return false;
+  run.status = outcome == "done" ? RunStatus::done : RunStatus::diverged;
+  if (run.status != RunStatus::done) return true;
+  run.loss = loss;
+  run.bits_per_byte = bits;
+  run.accuracy = accuracy;
+  return true;
+}
+
+std::string last_line(std::string_view text) {
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string_view::npos) return "";
+  text = text.substr(0, end + 1);
+  return std::string(text.substr(text.find_last_of("\r\n") + 1));
+}
+
+FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {
+  FinishedRun result{.run = std::move(run), .loss = kNone, .bits_per_byte = kNone, .accuracy = kNone, .failure = {}};
+  const auto summary = folder / "summary.json";
+  const auto text = content_of(summary);
+  if (text && read_summary(result, summary, *text)) return result;
+  if (const auto words = content_of(folder / "failure.txt")) {
+    result.status = RunStatus::failed;
+    result.failure = last_line(*words);
+  } else if (!text && content_of(folder / "config.toml")) {
+    result.status = RunStatus::running;
+  }
+  return result;
+}
+
+[[noreturn]] void refuse_directory(const std::filesystem::path& directory, std::string_view why) {
+  throw Error(Fault::usage, fmt::format("{} is no study: {}", in_quotes(directory.string()), why));
+}
+
+void check_arm(const Results& results, const std::string& arm) {
+  std::vector<std::string_view> names;
+  for (const Arm& known : results.plan.arms) names.push_back(known.name);
+  index_of_name("arm", arm, names);
+}
+
+// NaN if none is done.
+double mean_of(const std::vector<double>& losses) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const double loss : losses) {
+    if (std::isnan(loss)) continue;
+    sum += loss;
+    ++count;
+  }
+  return count == 0 ? kNone : sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+Results read_results(const std::filesystem::path& directory) {
+  std::error_code error;
+  const auto plan = directory / "plan.toml", runs = directory / "runs";
+  if (!std::filesystem::is_directory(directory, error)) refuse_directory(directory, "there is no such directory");
+  if (!std::filesystem::exists(plan, error)) refuse_directory(directory, "it has no plan.toml");
+  if (!std::filesystem::is_directory(runs, error)) refuse_directory(directory, "it has no folder runs");
+  Results results{.directory = directory, .plan = read_plan(plan), .runs = {}};
+  for (PlannedRun& run : expand(results.plan)) {
+    const auto folder = runs / run.folder;
+    results.runs.push_back(read_run(folder, std::move(run)));
+  }
+  return results;
+}
+
+std::vector<double> losses_of(const Results& results, const std::string& arm, const Overrides& point) {
+  check_arm(results, arm);
+  std::vector<double> losses(results.plan.seeds.size(), kNone);
+  for (const FinishedRun& run : results.runs) {
+    if (run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
+    const auto seed = std::ranges::find(results.plan.seeds, run.run.seed);
+    if (seed != results.plan.seeds.end()) losses[static_cast<std::size_t>(seed - results.plan.seeds.begin())] = run.loss;
+  }
+  return losses;
+}
+
+std::vector<Overrides> points_of(const Results& results, const std::string& arm) {
+  check_arm(results, arm);
+  std::vector<Overrides> points;
+  for (const FinishedRun& run : results.runs) {
+    const bool known = std::ranges::find(points, run.run.point) != points.end();
+    if (run.run.arm == arm && !known) points.push_back(run.run.point);
+  }
+  return points;
+}
+
+Overrides best_point(const Results& results, const std::string& arm) {
+  const std::vector<Overrides> points = points_of(results, arm);
+  Overrides best = points.empty() ? Overrides{} : points.front();
+  double lowest = kNone;
+  for (const Overrides& point : points) {
+    const double mean = mean_of(losses_of(results, arm, point));
+    if (!std::isnan(mean) && !(mean >= lowest)) {
+      best = point;
+      lowest = mean;
+    }
+  }
+  return best;
+}
+
+}  // namespace cautious::study

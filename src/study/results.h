@@ -1,0 +1,40 @@
+// What a study's directory says: its plan and its runs, finished or not. Reports are a function of this alone.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "run/metrics.h"
+#include "study/plan.h"
+#include "study/statistics.h"
+
+namespace cautious::study {
+
+enum class RunStatus { waiting, running, done, diverged, failed };
+
+struct FinishedRun {
+  PlannedRun run;
+  RunStatus status = RunStatus::waiting;
+  double loss = 0, bits_per_byte = 0, accuracy = 0;  // validation, at the end; NaN unless done
+  double decay_budget = 0, seconds = 0;
+  std::string failure;  // last line of a failed run's words
+};
+
+struct Results {
+  std::filesystem::path directory;
+  Plan plan;
+  std::vector<FinishedRun> runs;  // in the order of expand()
+};
+
+// Of a directory with plan.toml and runs/; anything else is an Error(Fault::usage).
+Results read_results(const std::filesystem::path& directory);
+
+// Losses of an arm at a point, one per seed of the plan, NaN where a run is not done.
+std::vector<double> losses_of(const Results& results, const std::string& arm, const Overrides& point);
+// Points of the arm in the order of the grid; one empty point where it has none.
+std::vector<Overrides> points_of(const Results& results, const std::string& arm);
+// The point with the lowest mean loss over the seeds that are done.
+Overrides best_point(const Results& results, const std::string& arm);
+
+}  // namespace cautious::study

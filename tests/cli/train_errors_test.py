@@ -1,0 +1,119 @@
+"""Training with bad input: one line, the right exit code, nothing lost."""
+import resource
+import shutil
+import signal
+import struct
+import unittest
+
+from train_fixture import TINY, Training, run
+
+
+class Refusals(Training):
+    def test_configuration(self):
+        out = ["--out", self.folder / "x"]
+        data = f"--data.path={self.corpus}"
+        self.refused(2, ["optimizer.lrr", "did you mean", "optimizer.lr"], "train", data, "--optimizer.lrr=1", *out)
+        self.refused(2, ["optimizer.lr", "'fast'"], "train", data, "--optimizer.lr=fast", *out)
+        self.refused(2, ["--presett", "did you mean", "--preset"], "train", "--presett", "nano-1m")
+        self.refused(2, ["data.path", "cautious data list"], "train", "--preset", "nano-100k", *out)
+        self.refused(2, ["--out"], "train", data)
+        self.refused(2, ["has no value"], "train", data, *out, "--train.steps")
+        self.refused(2, ["one argument too many", "'corpus.txt'"], "train", "corpus.txt")
+        self.refused(2, ["train.seq_len", "1000", "model.context"], "train", data, "--preset", "nano-100k", "--train.seq_len=1000", *out)
+        bad = self.folder / "bad.toml"
+        bad.write_text("[optimizer]\nlr = 1e-3\nbeta3 = 1\n")
+        self.refused(2, ["bad.toml:3", "beta3", "did you mean"], "train", "--config", bad, *out)
+        bad.write_text("[optimizer\n")
+        self.refused(2, ["bad.toml"], "train", "--config", bad, *out)
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_data(self):
+        def refused(words, *more, code=3, path=None):
+            command = self.arguments("x", *more)
+            if path is not None:
+                command = [f"--data.path={path}" if str(word).startswith("--data.path") else word for word in command]
+            self.refused(code, words, *command)
+            self.assertFalse((self.folder / "x").exists())
+
+        file = self.folder / "data.txt"
+        refused(["data.path", "no file", "data.txt"], path=file)
+        refused(["gcidee", "did you mean", "gcide"], path="gcidee", code=2)
+        file.write_text("")
+        refused(["data.txt", "empty"], path=file)
+        file.write_text("tiny")
+        refused(["5 tokens", "data.val_fraction"], path=file)
+        file.write_text("A short text that the last part of is shorter still. " * 4)
+        refused(["11 tokens", "33"], path=file)
+        file.write_bytes(b"plain\xff\xfetext")
+        refused(["data.txt", "UTF-8", "5"], path=file)
+        shard = self.folder / "shard.bin"
+        shard.write_bytes(struct.pack("<256i", 20240520, 1, 5000, *[0] * 253) + b"\0" * 4000)
+        refused(["shard.bin", "5000"], path=shard)
+        shard.write_bytes(struct.pack("<2000H", *[300] * 2000))
+        refused(["300", "256"], path=shard)
+        lines = self.folder / "lines.jsonl"
+        lines.write_text('{"text": "one"}\n{"words": "two"}\n')
+        refused(["lines.jsonl", "line 2", "text"], path=lines)
+        refused(["train.batch_size", "GiB", "grad_accum"], "--train.batch_size=1000000", "--train.seq_len=128", code=2)
+
+    def test_vocabulary_larger_than_the_models(self):
+        tokenizer = self.folder / "tokenizer.json"
+        done = run("tokenize", "--train", "--vocab", "512", self.corpus, "--out", tokenizer)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(2, ["512", "256", "--model.vocab=512"], *self.arguments("x", f"--data.tokenizer={tokenizer}"))
+        out = self.train("bpe", f"--data.tokenizer={tokenizer}", "--model.vocab=512")
+        row = self.rows(out)[-1]
+        self.assertLess(row["val_bpb"], row["val_loss"] / 0.6931 / 1.5)  # a token is more than a byte
+
+    def test_directories(self):
+        out = self.train("run")
+        before = self.weights(out)
+        self.refused(2, ["not empty", "--resume"], *self.arguments("run"))
+        self.assertEqual(before, self.weights(out))
+        self.refused(1, ["/proc/run"], *self.arguments("/proc/run"))
+        self.refused(1, ["corpus.txt/run"], *self.arguments("corpus.txt/run"))
+        self.refused(2, ["no config.toml"], "train", "--out", self.folder / "nothing", "--resume")
+        self.refused(2, ["optimizer.lr", "checkpoint.*"], "train", "--out", out, "--resume", "--optimizer.lr=1")
+        self.refused(2, ["--preset"], "train", "--out", out, "--resume", "--preset", "nano-1m")
+
+    def test_checkpoint_of_another_architecture(self):
+        out = self.train("run", "--checkpoint.every=20", steps=20)
+        other = self.train("other", "--model.hidden=32", steps=20)
+        shutil.copy(self.newest(other) / "model.safetensors", self.newest(out))
+        config = (out / "config.toml").read_text().replace("steps = 20", "steps = 40")
+        (out / "config.toml").write_text(config)
+        self.refused(3, ["mlp", "another architecture"], "train", "--out", out, "--resume")
+        self.refused(3, ["mlp", "another architecture"], "eval", out, "--data", self.corpus)
+        (self.newest(out) / "model.safetensors").write_bytes(b"nonsense")
+        self.refused(3, ["model.safetensors"], "sample", out, "--prompt", "a")
+        self.refused(3, ["model.safetensors"], "sample", self.folder, "--prompt", "a")
+
+    def test_divergence_keeps_the_last_good_checkpoint(self):
+        done = self.refused(4, ["diverged in step", "last good checkpoint", "optimizer.lr"],
+                            *self.arguments("run", "--optimizer.name=sgdm", "--optimizer.lr=1e30", "--optimizer.grad_clip=0",
+                                            "--schedule.warmup_steps=30", "--checkpoint.every=1"))
+        out = self.folder / "run"
+        self.assertEqual(self.summary(out)["status"], "diverged")
+        self.assertIsNone(self.summary(out)["objective"])
+        self.assertIn(str(self.newest(out)), done.stderr)
+        self.assertEqual(run("eval", out, "--data", self.corpus, "--tokens", "512").returncode, 0)
+
+    def test_full_disk_during_a_checkpoint(self):
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
+
+        out = self.train("run", "--checkpoint.every=10", steps=20)
+        config = (out / "config.toml").read_text().replace("steps = 20", "steps = 40")
+        (out / "config.toml").write_text(config)
+        before = self.weights(out)
+        self.assertGreater(len(before[1]), 50000)
+        self.refused(1, ["optimizer.safetensors", "File too large", "step_00000020", "--resume"], "train", "--out", out, "--resume",
+                     preexec_fn=small_files)
+        self.assertEqual(before, self.weights(out))
+        self.assertEqual(sorted(path.name for path in (out / "checkpoints").iterdir()), ["step_00000010", "step_00000020"])
+        self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

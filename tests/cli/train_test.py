@@ -1,0 +1,145 @@
+"""Training from end to end on real text: it learns, its files are right, others read its checkpoints, stopping changes nothing."""
+import csv
+import json
+import math
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from train_fixture import PROGRAM, TINY, Training, run
+
+NUMPY_MODEL = pathlib.Path(__file__).resolve().parent.parent / "run" / "llama_numpy.py"
+
+
+class Runs(Training):
+    def test_every_optimizer_learns(self):
+        for name, lr in (("adamw", 1e-2), ("muon", 1e-2), ("lion", 3e-3), ("sgdm", 0.5), ("adamc", 1e-2), ("lion-k", 3e-3)):
+            for decay in ("decoupled", "cautious"):
+                with self.subTest(optimizer=name, decay=decay):
+                    out = self.train(f"{name}-{decay}", f"--optimizer.name={name}", f"--optimizer.decay={decay}",
+                                     f"--optimizer.lr={lr}", steps=150)
+                    self.assertLess(self.summary(out)["objective"], math.log(256) - 1.5)
+
+    def test_run_directory(self):
+        out = self.train("run", "--optimizer.decay=cautious", "--eval.every=10", "--log.every=4", "--checkpoint.every=10",
+                         "--checkpoint.keep=2", "--log.tensors=true")
+        names = {path.name for path in out.iterdir()}
+        self.assertLessEqual({"config.toml", "metrics.jsonl", "metrics.csv", "tb", "log.txt", "checkpoints", "summary.json"}, names)
+        self.assertEqual([path.name for path in sorted((out / "checkpoints").iterdir())], ["step_00000030", "step_00000040"])
+        self.assertEqual({path.name for path in self.newest(out).iterdir()},
+                         {"model.safetensors", "optimizer.safetensors", "state.json", "config.json", "tokenizer.json"})
+        summary, rows = self.summary(out), self.rows(out)
+        self.assertEqual([row["step"] for row in rows], sorted({*range(4, 41, 4), *range(10, 41, 10)}))
+        self.assertEqual((summary["status"], summary["steps"], summary["tokens"]), ("done", 40, 40 * 4 * 32))
+        self.assertEqual(summary["objective"], rows[-1]["val_loss"])
+        self.assertAlmostEqual(rows[-1]["val_bpb"], rows[-1]["val_loss"] / math.log(2), places=9)  # a byte a token
+        self.assertEqual(summary["val_targets"], 2048)
+        for row in rows:
+            for part in ("attention/", "mlp/"):
+                self.assertTrue(0 < row[part + "ratio_strict"] <= row[part + "ratio"] <= 1, row)
+            self.assertEqual("val_loss" in row, row["step"] % 10 == 0)
+            for part in ("embedding", "attention", "mlp", "vectors", "model.layers.0.mlp.up_proj.weight"):
+                self.assertGreater(row[f"{part}/rms_x"], 0)
+            self.assertEqual(row["vectors/decay_budget"], 0)
+            self.assertAlmostEqual(row["decay_budget"], sum(row[f"{part}/decay_budget"] for part in ("embedding", "attention", "mlp")))
+        with open(out / "metrics.csv", newline="") as file:
+            table = list(csv.DictReader(file))
+        self.assertEqual([float(row["loss"]) for row in table], [row["loss"] for row in rows])
+
+    def test_same_seed_same_bytes_and_config_repeats_the_run(self):
+        first = self.train("first", "--optimizer.name=muon", "--optimizer.decay=random")
+        again = self.folder / "again"
+        done = run("train", "--config", first / "config.toml", "--out", again)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.weights(first), self.weights(again))
+        other = self.train("other", "--optimizer.name=muon", "--optimizer.decay=random", "--train.seed=1")
+        self.assertNotEqual(self.weights(first)[0], self.weights(other)[0])
+
+    def test_parts_of_a_batch_add_up(self):
+        whole, parts = self.train("whole"), self.train("parts", "--train.grad_accum=4")
+        self.assertAlmostEqual(self.summary(whole)["objective"], self.summary(parts)["objective"], places=4)
+
+    def test_killed_at_random_steps_ends_with_the_same_bytes(self):
+        for name in ("adamw", "muon"):
+            with self.subTest(optimizer=name):
+                more = [f"--optimizer.name={name}", "--optimizer.decay=cautious", "--checkpoint.every=7", "--log.every=3",
+                        "--eval.every=25"]
+                whole = self.train(f"{name}-whole", *more, steps=400)
+                out, chance = self.folder / f"{name}-killed", random.Random(5)
+                process = subprocess.Popen([PROGRAM, *map(str, self.arguments(f"{name}-killed", *more, steps=400))],
+                                           stderr=subprocess.DEVNULL)
+                kills = 0
+                while kills < 4:
+                    target = 7 + 90 * kills + chance.randrange(80)
+                    while process.poll() is None and self.steps_seen(out) < target:
+                        time.sleep(0.01)
+                    if process.poll() is not None:
+                        break
+                    process.send_signal(signal.SIGKILL)
+                    process.wait()
+                    kills += 1
+                    process = subprocess.Popen([PROGRAM, "train", "--out", out, "--resume"], stderr=subprocess.DEVNULL)
+                self.assertEqual(process.wait(), 0)
+                self.assertGreaterEqual(kills, 2)
+                self.assertEqual(self.weights(whole), self.weights(out))
+                clock = {"seconds", "time", "tokens_per_s"}
+                same = [[{k: v for k, v in row.items() if k not in clock} for row in self.rows(run)] for run in (whole, out)]
+                self.assertEqual(*same)
+
+    def steps_seen(self, out):
+        try:
+            lines = (out / "metrics.jsonl").read_text().splitlines()
+            return json.loads(lines[-1])["step"] if lines else 0
+        except (OSError, ValueError):
+            return 0
+
+    def test_interrupt_saves_and_tells_how_to_continue(self):
+        whole = self.train("whole", steps=3000)
+        out = self.folder / "stopped"
+        process = subprocess.Popen([PROGRAM, *map(str, self.arguments("stopped", steps=3000))], stderr=subprocess.PIPE, text=True)
+        while self.steps_seen(out) < 20:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        _, words = process.communicate()
+        self.assertEqual(process.returncode, 143)
+        self.assertIn(f"cautious train --out {out} --resume", words.splitlines()[-1])
+        self.assertEqual(self.summary(out)["status"], "stopped")
+        done = run("train", "--out", out, "--resume")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.weights(whole), self.weights(out))
+        self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)  # nothing left to do
+
+    def test_an_independent_model_reads_the_checkpoint(self):
+        out = self.train("run", steps=100)
+        held_out = self.folder / "held_out.txt"
+        held_out.write_text(pathlib.Path("/usr/share/common-licenses/Artistic").read_text()[:128])
+        done = run("eval", out, "--data", held_out, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ours = json.loads(done.stdout)
+        ids = " ".join(map(str, held_out.read_bytes() + b"\0"))  # a document's end is byte 0
+        numpy = subprocess.run(["/usr/bin/python3", NUMPY_MODEL, self.newest(out)], input=ids, capture_output=True, text=True)
+        self.assertEqual(numpy.returncode, 0, numpy.stderr)
+        self.assertAlmostEqual(ours["loss"], float(numpy.stdout), places=5)
+        self.assertEqual(ours["targets"], 128)
+
+    def test_sampling(self):
+        out = self.train("run", "--optimizer.lr=1e-2", steps=300)
+        texts = [run("sample", out, "--prompt", "The licence", "--tokens", "60", "--seed", seed) for seed in "778"]
+        for done in texts:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(texts[0].stdout, texts[1].stdout)
+        self.assertNotEqual(texts[0].stdout, texts[2].stdout)
+        self.assertTrue(texts[0].stdout.startswith("The licence"))
+
+    def test_rows_on_standard_output(self):
+        done = run(*self.arguments("run", "--json", "--quiet", "--log.every=10"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([json.loads(line)["step"] for line in done.stdout.splitlines()], [10, 20, 30, 40])
+        self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], self.rows(self.folder / "run"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,169 @@
+// Documents of text, JSONL and gzip files, SHA-256, and mapped files. Gzip files come from the system's own gzip.
+#include "data/documents.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "data/digest.h"
+#include "data/mapped_file.h"
+#include "data_fixture.h"
+
+namespace cautious::data {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts documents(const std::filesystem::path& file) {
+  Texts texts;
+  each_document(file, [&](std::string_view text) { texts.emplace_back(text); });
+  return texts;
+}
+
+std::string refusal(const std::filesystem::path& file) {
+  return line_of(Fault::data, [&] { documents(file); });
+}
+
+class Documents : public DataFiles {
+ protected:
+  std::filesystem::path zipped(const std::string& name, std::string_view content) const {
+    const auto plain = write("plain", content);
+    const auto to = folder_ / name;
+    EXPECT_EQ(std::system(fmt::format("gzip -c '{}' > '{}'", plain.string(), to.string()).c_str()), 0);
+    return to;
+  }
+};
+
+TEST_F(Documents, TextIsOneDocumentAsItIs) {
+  EXPECT_EQ(documents(write("a.txt", "one\ntwo\r\n\n")), Texts{"one\ntwo\r\n\n"});
+  EXPECT_EQ(documents(write("noname", " ")), Texts{" "});
+  EXPECT_EQ(documents(write("bom.txt", "\xef\xbb\xbfx")), Texts{"x"});
+  EXPECT_EQ(documents(write("inner.txt", "x\xef\xbb\xbf")), Texts{"x\xef\xbb\xbf"});
+}
+
+TEST_F(Documents, JsonLines) {
+  const auto file = write("a.jsonl",
+                          "{\"text\": \"one\\n\\u00e9\"}\r\n\n  \t\n{\"id\": 7, \"text\": \"\", \"x\": {\"text\": 1}}\n"
+                          "{\"text\":\"last\"}");
+  EXPECT_EQ(documents(file), (Texts{"one\n\xc3\xa9", "", "last"}));
+  EXPECT_EQ(documents(write("b.ndjson", "\xef\xbb\xbf{\"text\":\"a\\u0000b\"}")), (Texts{std::string("a\0b", 3)}));
+}
+
+TEST_F(Documents, JsonLinesAreRefusedWithTheirNumber) {
+  const auto line = [&](std::string_view second) {
+    return refusal(write("a.jsonl", fmt::format("{{\"text\": \"fine\"}}\n\n{}\n", second)));
+  };
+  EXPECT_TRUE(has(line("{\"text\": \"cut"), "a.jsonl: line 3: no JSON, wrong near column 14: '{\"text\": \"cut'"));
+  EXPECT_TRUE(has(line("{\"text\": \"a\"} {}"), "line 3: no JSON"));
+  EXPECT_TRUE(has(line("{\"text\": \"\\ud800\"}"), "line 3: no JSON"));
+  EXPECT_TRUE(has(line("[1]"), "line 3: a JSON array, not an object"));
+  EXPECT_TRUE(has(line("{\"content\": \"a\", \"id\": 1}"), "line 3: no field 'text'; fields: 'content', 'id'"));
+  EXPECT_TRUE(has(line("{}"), "fields: none"));
+  EXPECT_TRUE(has(line("{\"text\": 5}"), "line 3: field 'text' is of type number, not a string"));
+  EXPECT_TRUE(has(line(std::string(100000, '[')), "line 3: no JSON"));
+  EXPECT_TRUE(has(refusal(write("blank.jsonl", "\n \n")), "blank.jsonl: has no documents, only blank lines"));
+}
+
+TEST_F(Documents, GzipInnerNameDecides) {
+  const std::string lines = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n";
+  EXPECT_EQ(documents(zipped("x.jsonl.gz", lines)), (Texts{"a", "b"}));
+  EXPECT_EQ(documents(zipped("y.txt.gz", lines)), Texts{lines});
+  EXPECT_EQ(documents(zipped("z.dict.dz", "dictionary")), Texts{"dictionary"});
+  EXPECT_EQ(documents(zipped("magic.jsonl", lines)), (Texts{"a", "b"}));
+  std::string large;
+  for (int i = 0; large.size() < 5'000'000; ++i) large += fmt::format("line {}\n", i % 70000 * 7919);
+  EXPECT_EQ(documents(zipped("large.gz", large)), Texts{large});
+}
+
+TEST_F(Documents, GzipMembersFollowEachOther) {
+  const auto read = [](const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string one = read(zipped("1.gz", "one ")), two = read(zipped("2.gz", "two"));
+  EXPECT_EQ(documents(write("both.gz", one + two)), Texts{"one two"});
+  EXPECT_EQ(documents(write("padded.gz", one + std::string(512, '\0'))), Texts{"one "});
+  EXPECT_TRUE(
+      has(refusal(write("more.gz", one + "x")), fmt::format("something else than gzip follows at byte {}", one.size())));
+  for (std::size_t size = 2; size < one.size(); ++size)
+    EXPECT_TRUE(has(refusal(write("cut.gz", one.substr(0, size))), "cut.gz: damaged gzip file"));
+  std::string bad = one;
+  bad[bad.size() - 6] ^= 1;  // of the checksum
+  EXPECT_TRUE(has(refusal(write("sum.gz", bad)), "damaged gzip file: incorrect data check"));
+  EXPECT_TRUE(has(refusal(write("plain.gz", "text")), "no gzip file, though its name ends in .gz"));
+  EXPECT_TRUE(has(refusal(zipped("empty.gz", "")), "is empty"));
+}
+
+TEST_F(Documents, NotUtf8NamesFileByteAndConversion) {
+  const auto file = write("latin.txt", "a long enough beginning, caf\xe9 au lait");
+  EXPECT_EQ(refusal(file),
+            fmt::format("{0}: not UTF-8 text: byte 0xe9 at byte 28; if it is text in another encoding, convert it: "
+                        "iconv -f LATIN1 -t UTF-8 {0}",
+                        file.string()));
+  EXPECT_TRUE(has(refusal(zipped("l.gz", "\xe9")), "at byte 0 of the decompressed text"));
+  EXPECT_TRUE(has(refusal(write("l.jsonl", "{\"text\":\"\xe9\"}")), "byte 0xe9 at byte 9"));
+  EXPECT_TRUE(has(refusal(write("utf16.txt", std::string("h\0i\0", 4))), "byte 0x00 at byte 1"));
+  EXPECT_TRUE(has(refusal(write("nul.txt", std::string("eight by\0ight by", 16))), "byte 0x00 at byte 8"));
+}
+
+// First bytes and second bytes at the borders of the table of well-formed sequences, against the JSON library's own check.
+TEST_F(Documents, WellFormedMeansWhatAnotherLibrarySays) {
+  const auto valid = [](const std::string& text) {
+    try {
+      return nlohmann::json(text).dump(), true;
+    } catch (const nlohmann::json::type_error&) {
+      return false;
+    }
+  };
+  const std::string firsts = "\x7f\x80\xc1\xc2\xdf\xe0\xe1\xed\xee\xf0\xf1\xf4\xf5",
+                    seconds = "\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0";
+  const std::vector<std::string> rests = {"", "\x80", "\xbf\xbf", "\x80\x7f"};
+  int accepted = 0, refused = 0;
+  for (const char first : firsts) {
+    for (const char second : seconds) {
+      for (const std::string& rest : rests) {
+        const std::string text = std::string{first, second} + rest;
+        const bool here = refusal(write("t", text)).empty();
+        EXPECT_EQ(here, valid(text)) << fmt::format("{:02x}",
+                                                    fmt::join(std::vector<unsigned char>(text.begin(), text.end()), " "));
+        (here ? accepted : refused) += 1;
+      }
+    }
+  }
+  EXPECT_GT(accepted, 20);
+  EXPECT_GT(refused, 200);
+}
+
+TEST_F(Documents, FilesThatCannotBeRead) {
+  EXPECT_EQ(refusal(folder_ / "none.txt"), (folder_ / "none.txt").string() + ": cannot open: No such file or directory");
+  EXPECT_EQ(refusal(folder_), folder_.string() + ": cannot open: Is a directory");
+  EXPECT_TRUE(has(refusal(write("empty.txt", "")), "empty.txt: is empty"));
+  EXPECT_TRUE(has(refusal(write("bom.txt", "\xef\xbb\xbf")), "is empty"));
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(has(refusal(pipe), "cannot open: not a regular file"));
+}
+
+TEST_F(Documents, MappedFile) {
+  MappedFile file(write("m", "bytes"));
+  const MappedFile moved(std::move(file));
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(moved.bytes().data()), moved.bytes().size()), "bytes");
+  EXPECT_TRUE(file.bytes().empty());
+  EXPECT_TRUE(MappedFile(write("e", "")).bytes().empty());
+}
+
+// The examples of FIPS 180-4's author, NIST.
+TEST_F(Documents, Sha256) {
+  EXPECT_EQ(sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  Sha256 million;
+  for (int i = 0; i < 1000; ++i) million.add(std::string(1000, 'a'));
+  EXPECT_EQ(million.hex(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(sha256_of_file(write("abc", "abc")), sha256_of("abc"));
+  EXPECT_TRUE(has(line_of(Fault::data, [&] { sha256_of_file(folder_ / "none"); }), "No such file"));
+}
+
+}  // namespace
+}  // namespace cautious::data

@@ -1,0 +1,185 @@
+// Fetching from archives that lie ready, with sets made up for the purpose, and the programs it starts. The clients themselves
+// are in tests/cli/data_test.py.
+#include "data/fetch.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <cautious/error.h>
+#include "data/subprocess.h"
+
+namespace cautious::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// By another program than ours.
+std::string sum_of(const fs::path& path) {
+  const fs::path out = path.string() + ".sum";
+  EXPECT_TRUE(run({{"sha256sum", path.string()}, path.parent_path(), out}).done);
+  const std::string sum = content_of(out).substr(0, 64);
+  fs::remove(out);
+  return sum;
+}
+
+class Fetching : public testing::Test {
+ protected:
+  Fetching() : cache_(fs::path(testing::TempDir()) / ("fetch_test_" + std::to_string(::getpid()))) {
+    fs::remove_all(cache_);
+    fs::create_directories(cache_);
+  }
+  ~Fetching() override { fs::remove_all(cache_); }
+
+  // A set like `name`, from a package x@1.0.0 whose archive is in the work folder already and holds `files`.
+  KnownSet ready(const std::string& name, const std::vector<std::pair<std::string, std::string>>& files) const {
+    const fs::path work = cache_ / "work" / name, source = cache_ / "source";
+    for (const auto& [path, text] : files) write(source / "package" / path, text);
+    fs::create_directories(work);
+    const fs::path archive = work / "x-1.0.0.tgz";
+    EXPECT_TRUE(run({{"tar", "-czf", archive.string(), "package"}, source, {}}).done);
+    fs::remove_all(source);
+    KnownSet set = known_set(name);
+    set.packages = {"x@1.0.0"};
+    set.sha256 = sum_of(archive);
+    return set;
+  }
+
+  std::vector<std::string> fetch_lines(const KnownSet& set) const {
+    std::vector<std::string> lines;
+    fetch(set, cache_, [&](const std::string& line) { lines.push_back(line); });
+    return lines;
+  }
+
+  Error error_of(const KnownSet& set) const {
+    try {
+      fetch_lines(set);
+    } catch (const Error& error) {
+      return error;
+    }
+    return {Fault::usage, "no error"};
+  }
+
+  const fs::path cache_;
+};
+
+std::string speech(int year, const std::string& name, const std::string& text) {
+  return nlohmann::json{{"year", year}, {"name", name}, {"party", "none"}, {"text", text}}.dump();
+}
+
+TEST_F(Fetching, SpeechesComeInOrderAndTheOutgoingPresidentFirst) {
+  const KnownSet set = ready("sotu", {{"data/1953_a_new.json", speech(1953, "New", "three")},
+                                      {"data/1953_z_old.json", speech(1953, "Old", "two \u2014 \"lines\"\n")},
+                                      {"data/1952_z_old.json", speech(1952, "Old", "one")},
+                                      {"data/1954_a_new.json", speech(1954, "New", "four")},
+                                      {"data/1952_z_old.txt", "not this one"}});
+  const auto lines = fetch_lines(set);
+  EXPECT_TRUE(std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("sotu: "); }));
+  EXPECT_TRUE(fetched(set, cache_));
+  EXPECT_FALSE(fs::exists(cache_ / "work" / "sotu"));
+  std::ifstream in(place_of(set, cache_) / "sotu.jsonl");
+  std::vector<std::string> texts;
+  for (std::string line; std::getline(in, line);) texts.push_back(nlohmann::json::parse(line).at("text"));
+  EXPECT_EQ(texts, (std::vector<std::string>{"one", "two \u2014 \"lines\"\n", "three", "four"}));
+  EXPECT_TRUE(fetch_lines(set).empty()) << "the second time there is nothing to do";
+}
+
+TEST_F(Fetching, AWrongSumLeavesNothing) {
+  KnownSet set = ready("moby-dick", {{"data/data.txt", "Call me Ishmael."}});
+  const std::string real = set.sha256;
+  set.sha256 = std::string(64, '0');
+  const Error error = error_of(set);
+  EXPECT_EQ(error.fault(), Fault::data);
+  for (const std::string& word : {real, set.sha256, std::string("x-1.0.0.tgz"), std::string("cautious data get moby-dick")}) {
+    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+  }
+  EXPECT_FALSE(fetched(set, cache_));
+  EXPECT_FALSE(fs::exists(cache_ / "work" / "moby-dick"));
+}
+
+TEST_F(Fetching, APackageWithoutItsFileIsRefusedAndNotInstalled) {
+  const KnownSet set = ready("moby-dick", {{"data/other.txt", "?"}});
+  const Error error = error_of(set);
+  EXPECT_EQ(error.fault(), Fault::data);
+  EXPECT_NE(std::string(error.what()).find("data.txt: the package has no such file"), std::string::npos) << error.what();
+  EXPECT_FALSE(fetched(set, cache_));
+}
+
+TEST_F(Fetching, ASpeechThatIsNoneIsNamed) {
+  for (const char* bad : {"{", "[]", R"({"year":"x","name":"n","text":"t"})", R"({"year":1,"name":"n"})"}) {
+    const KnownSet set = ready("sotu", {{"data/1790_a.json", bad}});
+    const Error error = error_of(set);
+    EXPECT_EQ(error.fault(), Fault::data) << bad;
+    EXPECT_NE(std::string(error.what()).find("1790_a.json: not a speech"), std::string::npos) << error.what();
+    fs::remove_all(cache_ / "work");
+  }
+}
+
+TEST_F(Fetching, AnInterruptedStageStartsAnewAndAFinishedOneIsKept) {
+  const KnownSet set = ready("moby-dick", {{"data/data.txt", "whole"}});
+  const fs::path work = cache_ / "work" / "moby-dick";
+  write(work / "downloading" / "x-1.0.0.tgz", "half");
+  write(work / "unpacking" / "package/data/data.txt", "half");
+  write(work / "assembling" / "moby-dick.txt", "half");
+  fetch_lines(set);
+  EXPECT_EQ(content_of(place_of(set, cache_) / "moby-dick.txt"), "whole");
+
+  fs::remove_all(place_of(set, cache_));
+  write(work / "unpacked" / "package/data/data.txt", "unpacked before");  // and no archive
+  fetch_lines(set);
+  EXPECT_EQ(content_of(place_of(set, cache_) / "moby-dick.txt"), "unpacked before");
+}
+
+TEST_F(Fetching, ADamagedArchiveWithoutASumSaysWhatToDo) {
+  const KnownSet& set = known_set("linux-docs");
+  write(cache_ / "work/linux-docs/linux-source-6.1_1_all.deb", "no archive");
+  const Error error = error_of(set);
+  EXPECT_EQ(error.fault(), Fault::failure);
+  for (const char* word :
+       {"cannot unpack", "linux-source-6.1_1_all.deb", "remove it and run again: cautious data get linux-docs"}) {
+    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(Fetching, ProgramsReportTheirOwnWords) {
+  const auto reason = [&](const std::string& script) { return run({{"sh", "-c", script}, cache_, {}}).reason; };
+  EXPECT_EQ(reason("exit 0"), "");
+  EXPECT_TRUE(run({{"true"}, cache_, {}}).done);
+  EXPECT_EQ(reason("exit 7"), "sh ended with code 7");
+  EXPECT_EQ(reason("kill -9 $$"), "sh was ended by signal 9");
+  EXPECT_EQ(reason("printf 'W: harmless\\nE: no such package\\nE: more\\n' >&2; exit 100"), "no such package");
+  EXPECT_EQ(reason("printf 'npm error code E404\\nnpm error 404 gone\\nnpm error see a log\\n' >&2; exit 1"), "404 gone");
+  EXPECT_EQ(reason("printf 'first\\nlast\\n\\n' >&2; exit 1"), "last");
+  EXPECT_EQ(reason("yes | head -c 3000000 >&2; echo end >&2; exit 1"), "end");
+}
+
+TEST_F(Fetching, ProgramsRunInTheirFolderWithoutAShell) {
+  ASSERT_TRUE(run({{"printf", "%s", "$HOME; a  'b'"}, cache_, cache_ / "out"}).done);
+  EXPECT_EQ(content_of(cache_ / "out"), "$HOME; a  'b'");
+  ASSERT_TRUE(run({{"pwd", "-P"}, cache_, cache_ / "out"}).done);
+  EXPECT_EQ(content_of(cache_ / "out"), fs::canonical(cache_).string() + "\n");
+  const Outcome missing = run({{"no-such-program-here"}, cache_, {}});
+  EXPECT_FALSE(missing.done);
+  EXPECT_EQ(missing.reason, "there is no program no-such-program-here");
+  EXPECT_THROW(run({{"true"}, cache_, cache_ / "no" / "folder"}), Error);
+}
+
+}  // namespace
+}  // namespace cautious::data

@@ -1,0 +1,212 @@
+// config.json: which family a model is, the keys other tools read, both ways for every preset, and what is refused.
+#include "train/models/family.h"
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cautious/error.h>
+
+namespace cautious {
+namespace {
+
+using Json = nlohmann::json;
+
+auto fields(const ModelConfig& c) {
+  return std::tie(c.vocab, c.width, c.layers, c.heads, c.kv_heads, c.head_size, c.hidden, c.context, c.norm, c.post_norm,
+                  c.qk_norm, c.query_scale, c.ffn_bias, c.output_bias, c.tied, c.activation, c.rope_base, c.attention_softcap,
+                  c.logit_softcap, c.norm_eps, c.init);
+}
+
+bool survives(const ModelConfig& c) { return fields(from_config_json(to_config_json(c, 0), "config.json")) == fields(c); }
+
+Json written(const ModelConfig& c) { return Json::parse(to_config_json(c, 7)); }
+
+std::string fault(const std::string& text) {
+  try {
+    from_config_json(text, "run/config.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::data);
+    return error.what();
+  }
+  return "";
+}
+
+// As another tool writes it.
+Json foreign() {
+  return Json::parse(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 32000,
+    "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32,
+    "num_key_value_heads": 4, "max_position_embeddings": 2048, "hidden_act": "silu", "rms_norm_eps": 1e-05,
+    "rope_scaling": null, "rope_theta": 10000.0, "tie_word_embeddings": false, "initializer_range": 0.02,
+    "pretraining_tp": 1, "bos_token_id": 1, "eos_token_id": 2, "torch_dtype": "bfloat16", "transformers_version": "4.35.0"})");
+}
+
+std::string fault_with(const char* key, const Json& value) {
+  Json json = foreign();
+  json[key] = value;
+  return fault(json.dump());
+}
+
+TEST(ModelFamily, PresetsHaveTheirFamilies) {
+  for (const std::string& name : preset_names()) {
+    const std::string expected = name.starts_with("nano-")    ? "llama"
+                                 : name.starts_with("olmo-")  ? "olmo"
+                                 : name.starts_with("qwen3-") ? "qwen3"
+                                                              : "cautious";
+    EXPECT_EQ(family_of(preset(name)), expected) << name;
+  }
+}
+
+TEST(ModelFamily, WhatIsWrittenReadsBackTheSame) {
+  for (const std::string& name : preset_names()) EXPECT_TRUE(survives(preset(name))) << name;
+  const std::vector<std::function<void(ModelConfig&)>> changes{
+      [](ModelConfig& c) { c.tied = !c.tied; },
+      [](ModelConfig& c) { c.heads = 4, c.kv_heads = 2; },
+      [](ModelConfig& c) { c.head_size = 6; },
+      [](ModelConfig& c) { c.norm = NormKind::rms_offset; },
+      [](ModelConfig& c) { c.norm = NormKind::layer; },
+      [](ModelConfig& c) { c.norm = NormKind::rms; },
+      [](ModelConfig& c) { c.post_norm = !c.post_norm; },
+      [](ModelConfig& c) { c.qk_norm = !c.qk_norm; },
+      [](ModelConfig& c) { c.query_scale = !c.query_scale; },
+      [](ModelConfig& c) { c.ffn_bias = !c.ffn_bias; },
+      [](ModelConfig& c) { c.output_bias = !c.output_bias; },
+      [](ModelConfig& c) { c.activation = Activation::gelu; },
+      [](ModelConfig& c) { c.rope_base = 0; },
+      [](ModelConfig& c) { c.rope_base = 1234.5678901234567; },
+      [](ModelConfig& c) { c.attention_softcap = 0.1; },
+      [](ModelConfig& c) { c.logit_softcap = 1e-3; },
+      [](ModelConfig& c) { c.norm_eps = 3e-7; },
+      [](ModelConfig& c) { c.init = Init::xavier; },
+      [](ModelConfig& c) { c.vocab = 1, c.layers = 1, c.context = 1; },
+  };
+  for (const char* name : {"nano-100k", "gemma-15m", "olmo-1b", "qwen3-0.6b"}) {
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      ModelConfig config = preset(name);
+      changes[i](config);
+      EXPECT_TRUE(survives(config)) << name << " with change " << i << ": " << to_config_json(config, 0);
+    }
+  }
+}
+
+TEST(ModelFamily, AFamilyIsOnlyWhatItsCodeComputes) {
+  const auto family_with = [](const char* name, const std::function<void(ModelConfig&)>& change) {
+    ModelConfig config = preset(name);
+    change(config);
+    return family_of(config);
+  };
+  EXPECT_EQ(family_with("olmo-1b", [](ModelConfig& c) { c.norm_eps = 1e-6; }), "cautious");
+  EXPECT_EQ(family_with("olmo-1b", [](ModelConfig& c) { c.head_size = 64; }), "cautious");
+  EXPECT_EQ(family_with("olmo-1b", [](ModelConfig& c) { c.ffn_bias = true; }), "cautious");
+  EXPECT_EQ(family_with("qwen3-0.6b", [](ModelConfig& c) { c.ffn_bias = true; }), "cautious");
+  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.ffn_bias = true; }), "llama");
+  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.qk_norm = true; }), "qwen3");
+  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.output_bias = true; }), "cautious");
+  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.rope_base = 0; }), "cautious");
+}
+
+TEST(ModelFamily, LlamaHasTheKeysOfLlama) {
+  const Json json = written(preset("nano-1m"));
+  EXPECT_EQ(json.at("architectures"), Json::parse(R"(["LlamaForCausalLM"])"));
+  EXPECT_EQ(json.at("model_type"), "llama");
+  EXPECT_EQ(json.at("vocab_size"), 256);
+  EXPECT_EQ(json.at("hidden_size"), 128);
+  EXPECT_EQ(json.at("intermediate_size"), 352);
+  EXPECT_EQ(json.at("num_hidden_layers"), 5);
+  EXPECT_EQ(json.at("num_attention_heads"), 4);
+  EXPECT_EQ(json.at("num_key_value_heads"), 4);
+  EXPECT_EQ(json.at("head_dim"), 32);
+  EXPECT_EQ(json.at("max_position_embeddings"), 256);
+  EXPECT_EQ(json.at("rms_norm_eps"), 1e-6);
+  EXPECT_EQ(json.at("rope_theta"), 10000);
+  EXPECT_EQ(json.at("hidden_act"), "silu");
+  EXPECT_EQ(json.at("tie_word_embeddings"), true);
+  EXPECT_EQ(json.at("attention_bias"), false);
+  EXPECT_EQ(json.at("mlp_bias"), false);
+  EXPECT_EQ(json.at("torch_dtype"), "float32");
+  EXPECT_EQ(json.at("bos_token_id"), 7);
+  EXPECT_EQ(json.at("eos_token_id"), 7);
+  EXPECT_EQ(json.at("cautious_init"), "truncated-normal");
+}
+
+TEST(ModelFamily, TheOthersHaveTheirArchitecture) {
+  EXPECT_EQ(written(preset("olmo-1b")).at("architectures").at(0), "OlmoForCausalLM");
+  EXPECT_FALSE(written(preset("olmo-1b")).contains("rms_norm_eps"));
+  EXPECT_EQ(written(preset("qwen3-0.6b")).at("architectures").at(0), "Qwen3ForCausalLM");
+  const Json gemma = written(preset("gemma-15m"));
+  EXPECT_EQ(gemma.at("model_type"), "cautious");
+  EXPECT_EQ(gemma.at("norm"), "rms-offset");
+  EXPECT_EQ(gemma.at("attention_softcap"), 50);
+}
+
+TEST(ModelFamily, AForeignLlamaIsUnderstood) {
+  const ModelConfig c = from_config_json(foreign().dump(), "config.json");
+  EXPECT_EQ(c.kv_heads, 4);
+  EXPECT_EQ(c.head_size, 64);  // it does not say: width over heads
+  EXPECT_EQ(c.norm_eps, 1e-5);
+  EXPECT_FALSE(c.tied);
+  Json json = foreign();
+  for (const char* key : {"tie_word_embeddings", "rope_theta", "hidden_act", "rope_scaling"}) json.erase(key);
+  EXPECT_EQ(fields(from_config_json(json.dump(), "config.json")), fields(c));
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 5e5}};
+  EXPECT_EQ(from_config_json(json.dump(), "config.json").rope_base, 5e5);
+  json.erase("num_key_value_heads");
+  EXPECT_EQ(from_config_json(json.dump(), "config.json").kv_heads, 32);
+  json["mlp_bias"] = true;
+  EXPECT_TRUE(from_config_json(json.dump(), "config.json").ffn_bias);
+}
+
+TEST(ModelFamily, WhatOurModelsLackIsRefusedWithKeyAndValue) {
+  EXPECT_EQ(fault_with("attention_bias", true),
+            "run/config.json: 'attention_bias' is 'true', which our models do not have; valid: false");
+  EXPECT_EQ(fault_with("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}),
+            "run/config.json: 'rope_scaling' is '{\"factor\":2.0,\"type\":\"linear\"}', which our models do not have; "
+            "valid: rope_type default");
+  EXPECT_NE(fault_with("rope_parameters", {{"rope_type", "llama3"}}).find("'rope_parameters' is"), std::string::npos);
+  EXPECT_EQ(fault_with("hidden_act", "gelu"),
+            "run/config.json: 'hidden_act' is '\"gelu\"', which our models do not have; valid: silu, gelu_pytorch_tanh");
+  EXPECT_NE(fault_with("partial_rotary_factor", 0.5).find("'partial_rotary_factor' is '0.5'"), std::string::npos);
+  EXPECT_NE(fault_with("use_sliding_window", true).find("'use_sliding_window' is 'true'"), std::string::npos);
+  EXPECT_NE(fault_with("layer_types", {"full_attention", "sliding_attention"}).find("'layer_types' is"), std::string::npos);
+  EXPECT_NE(fault_with("quantization_config", {{"bits", 4}}).find("valid: absent"), std::string::npos);
+  EXPECT_EQ(fault_with("clip_qkv", nullptr), "");
+  EXPECT_EQ(fault_with("partial_rotary_factor", 1), "");
+}
+
+TEST(ModelFamily, MissingAndIllTypedKeysAreNamed) {
+  for (const char* key : {"model_type", "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+                          "num_attention_heads", "max_position_embeddings", "rms_norm_eps"}) {
+    Json json = foreign();
+    json.erase(key);
+    EXPECT_EQ(fault(json.dump()), std::string("run/config.json: there is no key '") + key + "'");
+  }
+  EXPECT_EQ(fault_with("hidden_size", "wide"),
+            "run/config.json: 'hidden_size' is '\"wide\"'; valid: a whole number in [1, 1000000000]");
+  EXPECT_EQ(fault_with("num_attention_heads", 0),
+            "run/config.json: 'num_attention_heads' is '0'; valid: a whole number in [1, 1000000000]");
+  EXPECT_EQ(fault_with("num_hidden_layers", 2.5),
+            "run/config.json: 'num_hidden_layers' is '2.5'; valid: a whole number in [1, 1000000000]");
+  EXPECT_EQ(fault_with("tie_word_embeddings", 1), "run/config.json: 'tie_word_embeddings' is '1'; valid: true or false");
+  EXPECT_EQ(fault_with("rms_norm_eps", false), "run/config.json: 'rms_norm_eps' is 'false'; valid: a number");
+  EXPECT_EQ(fault_with("num_key_value_heads", 5), "run/config.json: model's heads is 32, which its kv_heads 5 does not divide");
+  EXPECT_EQ(fault_with("rms_norm_eps", 2), "run/config.json: model's norm_eps is 2; valid: (0, 1)");
+  EXPECT_EQ(fault_with("model_type", "lama"),
+            "run/config.json: no model_type named 'lama'; did you mean 'llama'? choices: llama, olmo, qwen3, cautious");
+  EXPECT_EQ(fault_with("cautious_init", "zero"),
+            "run/config.json: no cautious_init named 'zero'; choices: truncated-normal, xavier, mitchell");
+  Json ours = written(preset("gemma-15m"));
+  ours.erase("post_norm");
+  EXPECT_EQ(fault(ours.dump()), "run/config.json: there is no key 'post_norm'");
+}
+
+TEST(ModelFamily, WhatIsNoConfigIsRefused) {
+  EXPECT_NE(fault("").find("run/config.json: not JSON: 'parse error at line 1"), std::string::npos) << fault("");
+  EXPECT_NE(fault("{\"model_type\": 1e999}").find("run/config.json: not JSON: 'number overflow"), std::string::npos);
+  EXPECT_EQ(fault("[1]"), "run/config.json: it is '[1]', not an object");
+  EXPECT_EQ(fault(std::string(100000, '[')), "run/config.json: values are nested deeper than 64");
+}
+
+}  // namespace
+}  // namespace cautious

@@ -1,0 +1,161 @@
+// Power and sample sizes against published ones and an integral; intervals and tests against simulated studies.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "study/statistics.h"
+#include "usage_message.h"
+
+namespace cautious::study {
+namespace {
+
+// Box-Muller, cosine half only.
+class Normal {
+ public:
+  explicit Normal(std::uint64_t seed) : engine_(seed) {}
+  double operator()() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
+
+ private:
+  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
+  std::mt19937_64 engine_;
+};
+
+constexpr int kStudies = 10000;
+
+// The fraction of studies of n pairs for which `holds`; the arms share a large effect of their seed.
+template <class Holds>
+double fraction(std::size_t n, double difference, double sd, const Holds& holds, double (*shape)(double) = nullptr) {
+  Normal normal(n);
+  int count = 0;
+  for (int study = 0; study < kStudies; ++study) {
+    std::vector<double> a(n), b(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      b[i] = 3.3 + 0.1 * normal();
+      const double noise = normal();
+      a[i] = b[i] + difference + sd * (shape == nullptr ? noise : shape(noise));
+    }
+    count += holds(paired(a, b));
+  }
+  return static_cast<double>(count) / kStudies;
+}
+
+// P(|T| > critical): the mean's normal distribution, integrated by Simpson's rule over the sd's chi distribution.
+double power_of(std::size_t n, double effect, double critical) {
+  const double freedom = static_cast<double>(n - 1), shift = effect * std::sqrt(static_cast<double>(n));
+  const double constant = std::log(2.0) + freedom / 2 * std::log(freedom / 2) - std::lgamma(freedom / 2);
+  const auto density = [&](double s) {
+    const double power = freedom == 1 ? 0 : (freedom - 1) * std::log(s);
+    const double above = std::erfc((critical * s - shift) / std::numbers::sqrt2) / 2;
+    const double below = std::erfc((critical * s + shift) / std::numbers::sqrt2) / 2;
+    return std::exp(constant + power - freedom * s * s / 2) * (above + below);
+  };
+  constexpr int kSteps = 20000;
+  const double step = (1 + 9 / std::sqrt(freedom)) / kSteps;
+  double sum = density(0) + density(kSteps * step);
+  for (int i = 1; i < kSteps; ++i) sum += density(i * step) * (i % 2 == 1 ? 4 : 2);
+  return sum * step / 3;
+}
+
+TEST(Power, PairsNeededArePublishedOnes) {
+  EXPECT_EQ(pairs_needed(1, 1), 10u);  // 9.94
+  EXPECT_EQ(pairs_needed(0.2, 1), 199u);
+  EXPECT_EQ(pairs_needed(0.5, 1), 34u);
+  EXPECT_EQ(pairs_needed(0.8, 1), 15u);
+  EXPECT_EQ(pairs_needed(0.5, 1, 0.9), 44u);
+  EXPECT_EQ(pairs_needed(0.5, 1, 0.95), 54u);
+}
+
+TEST(Power, PairsNeededForNatsOfLoss) {
+  EXPECT_EQ(pairs_needed(0.0077, 0.007), 9u);
+  EXPECT_EQ(pairs_needed(-0.005, 0.007), 18u);
+  EXPECT_EQ(pairs_needed(0.003, 0.007), 45u);  // power 0.7936 with 44, 0.8028 with 45
+}
+
+// Ten pairs and a difference of one sd: 0.8031 in the correct tail; the other one's 6e-7 does not show.
+TEST(Power, DetectableDifferenceBracketsAPublishedPower) {
+  EXPECT_LT(detectable_difference(10, 1, 0.80305), 1);
+  EXPECT_GT(detectable_difference(10, 1, 0.80315), 1);
+}
+
+TEST(Power, DetectableDifferenceHasThatPower) {
+  const std::vector<std::pair<std::size_t, double>> critical{
+      {2, 12.706204736}, {3, 4.302652730}, {5, 2.776445105}, {10, 2.262157163}, {31, 2.042272456}};
+  for (const auto& [n, quantile] : critical) {
+    for (const double power : {0.06, 0.3, 0.8, 0.99}) {
+      EXPECT_NEAR(power_of(n, detectable_difference(n, 0.007, power) / 0.007, quantile), power, 1e-7) << n;
+    }
+  }
+}
+
+TEST(Power, BothWaysAgree) {
+  for (const std::size_t n : {2u, 3u, 4u, 9u, 50u, 1000u, 99999u}) {
+    for (const double power : {0.1, 0.8, 0.9999}) {
+      for (const double level : {0.0001, 0.05}) {
+        const double difference = detectable_difference(n, 0.3, power, level);
+        EXPECT_EQ(pairs_needed(difference * (1 + 1e-9), 0.3, power, level), n) << power << " " << level;
+        EXPECT_EQ(pairs_needed(difference * (1 - 1e-9), 0.3, power, level), n + 1) << power << " " << level;
+      }
+    }
+  }
+}
+
+TEST(Power, Extremes) {
+  EXPECT_EQ(pairs_needed(1e9, 1), 2u);
+  EXPECT_EQ(pairs_needed(0.001, 0), 2u);
+  EXPECT_EQ(pairs_needed(0, 1), 100001u);
+  EXPECT_EQ(pairs_needed(0, 0), 100001u);
+  EXPECT_EQ(pairs_needed(1e-9, 1), 100001u);
+  EXPECT_EQ(pairs_needed(0.5, 1, 0.8, 0.05, 34), 34u);
+  EXPECT_EQ(pairs_needed(0.5, 1, 0.8, 0.05, 33), 34u);
+  EXPECT_EQ(pairs_needed(0.5, 1, 0.8, 0.05, 20), 21u);
+  EXPECT_EQ(detectable_difference(5, 0), 0.0);
+  EXPECT_TRUE(std::isnan(detectable_difference(1, 1)));
+  EXPECT_TRUE(std::isnan(detectable_difference(0, 1)));
+}
+
+TEST(Power, RefusesWhatIsNoTest) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(message([] { pairs_needed(kNaN, 1); }), "the size of the difference is nan; valid: [0, inf)");
+  EXPECT_EQ(message([] { pairs_needed(1, kNaN); }), "the standard deviation is nan; valid: [0, inf)");
+  EXPECT_EQ(message([] { detectable_difference(5, -1); }), "the standard deviation is -1; valid: [0, inf)");
+  EXPECT_EQ(message([] { detectable_difference(5, 1, 0.05); }), "the power of the test is 0.05; valid: (0.05, 0.9999]");
+  EXPECT_EQ(message([] { pairs_needed(1, 1, 1); }), "the power of the test is 1; valid: (0.05, 0.9999]");
+  EXPECT_EQ(message([] { pairs_needed(1, 1, 0.8, 0); }), "the level of the test is 0; valid: [0.0001, 0.5]");
+}
+
+TEST(Simulated, IntervalsCoverTheTrueDifference) {
+  for (const std::size_t n : {3u, 5u, 10u}) {
+    const auto covers = [](const Paired& p) { return p.interval.low <= -0.02 && -0.02 <= p.interval.high; };
+    EXPECT_NEAR(fraction(n, -0.02, 0.007, covers), 0.95, 0.01) << n;
+  }
+}
+
+TEST(Simulated, TTestKeepsItsLevel) {
+  for (const std::size_t n : {3u, 5u, 10u}) {
+    EXPECT_NEAR(fraction(n, 0, 0.007, [](const Paired& p) { return p.t_p <= 0.05; }), 0.05, 0.01) << n;
+  }
+}
+
+// 12 of the 256 patterns of eight signs fit in 5%; symmetric differences of any shape.
+TEST(Simulated, SignFlipTestKeepsItsLevel) {
+  const auto rejects = [](const Paired& p) { return p.permutation_p <= 0.05; };
+  EXPECT_NEAR(fraction(8, 0, 0.007, rejects), 12.0 / 256, 0.01);
+  EXPECT_NEAR(fraction(8, 0, 0.007, rejects, [](double x) { return x * x * x * x * x; }), 12.0 / 256, 0.01);
+  EXPECT_EQ(fraction(5, 0.1, 0.007, rejects), 0.0);  // five pairs: never below 2 in 32
+}
+
+TEST(Simulated, TTestHasThePower) {
+  for (const std::size_t n : {3u, 5u, 9u}) {
+    const double difference = detectable_difference(n, 0.007);
+    EXPECT_NEAR(fraction(n, difference, 0.007, [](const Paired& p) { return p.t_p <= 0.05; }), 0.8, 0.016) << n;
+  }
+}
+
+}  // namespace
+}  // namespace cautious::study

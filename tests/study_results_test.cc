@@ -1,0 +1,162 @@
+// What a study's directory says about its runs, and the losses by arm, point and seed.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "study/results.h"
+#include "study_plan.h"
+
+namespace cautious::study {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// NaN is NaN.
+void expect_numbers(const std::vector<double>& got, const std::vector<double>& wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_TRUE(got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]))) << i << ": " << got[i];
+  }
+}
+
+class StudyResults : public RunFiles {
+ protected:
+  void SetUp() override {
+    RunFiles::SetUp();
+    store(directory_ / "plan.toml", std::string(kExample));
+    std::filesystem::create_directories(directory_ / "runs");
+    runs_ = expand(read_plan(directory_ / "plan.toml"));
+  }
+
+  std::filesystem::path folder(std::size_t run) const { return directory_ / "runs" / runs_[run].folder; }
+
+  void write(std::size_t run, const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories(folder(run));
+    store(folder(run) / file, text);
+  }
+
+  void finish(std::size_t run, const std::string& loss, const std::string& status = "done") const {
+    write(run, "config.toml", "");
+    write(run, "summary.json",
+          fmt::format(R"({{"objective": {0}, "status": "{1}", "val_loss": {0}, "val_bpb": 2.5, "val_accuracy": 0.25, "steps": 3,
+                          "decay_budget": 7.5, "seconds": 1.5, "seed": 0, "cpu": "x"}})",
+                      loss, status));
+  }
+
+  std::string refused_summary(const std::string& text) const {
+    write(0, "summary.json", text);
+    std::string line = refused(Fault::data, [&] { read_results(directory_); });
+    const std::string place = (folder(0) / "summary.json").string() + ": ";
+    EXPECT_TRUE(line.starts_with(place)) << line;
+    return line.substr(std::min(place.size(), line.size()));
+  }
+
+  std::vector<PlannedRun> runs_;
+};
+
+Overrides at(const char* weight_decay) { return {{"optimizer.weight_decay", weight_decay}}; }
+
+TEST_F(StudyResults, NothingHasRun) {
+  const Results results = read_results(directory_);
+  EXPECT_EQ(results.directory, directory_);
+  EXPECT_EQ(results.plan.title, "Does CWD help AdamW?");
+  ASSERT_EQ(results.runs.size(), 18u);
+  for (std::size_t i = 0; i < 18; ++i) {
+    EXPECT_EQ(results.runs[i].run.folder, runs_[i].folder);
+    EXPECT_EQ(results.runs[i].status, RunStatus::waiting);
+    EXPECT_TRUE(std::isnan(results.runs[i].loss));
+    EXPECT_EQ(results.runs[i].seconds, 0);
+  }
+  EXPECT_EQ(best_point(results, "cwd"), at("0.1"));
+}
+
+TEST_F(StudyResults, EveryStatus) {
+  finish(0, "1.25");
+  finish(1, "9.5", "diverged");
+  finish(2, "3.5", "stopped");
+  write(3, "config.toml", "");
+  write(4, "failure.txt", "one\nerror: no memory\r\n\n");
+  finish(5, "3.5", "stopped");
+  write(5, "failure.txt", "after the stop");
+  finish(6, "1.5");
+  write(6, "failure.txt", "before it was done");
+  finish(7, "null", "diverged");
+  finish(8, "null");
+  write(9, "failure.txt", "");
+  const Results results = read_results(directory_);
+  using enum RunStatus;
+  const std::vector<RunStatus> wanted{done, diverged, waiting, running, failed, failed, done, diverged, done, failed, waiting};
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(results.runs[i].status, wanted[i]) << i;
+  EXPECT_EQ(results.runs[0].loss, 1.25);
+  EXPECT_EQ(results.runs[0].bits_per_byte, 2.5);
+  EXPECT_EQ(results.runs[0].accuracy, 0.25);
+  EXPECT_EQ(results.runs[0].decay_budget, 7.5);
+  EXPECT_EQ(results.runs[0].seconds, 1.5);
+  for (const std::size_t i : {1, 2, 5, 7}) {
+    EXPECT_TRUE(std::isnan(results.runs[i].loss)) << i;
+    EXPECT_TRUE(std::isnan(results.runs[i].bits_per_byte)) << i;
+    EXPECT_TRUE(std::isnan(results.runs[i].accuracy)) << i;
+    EXPECT_EQ(results.runs[i].seconds, 1.5) << i;
+  }
+  EXPECT_TRUE(std::isnan(results.runs[8].loss));
+  EXPECT_EQ(results.runs[4].failure, "error: no memory");
+  EXPECT_EQ(results.runs[5].failure, "after the stop");
+  EXPECT_EQ(results.runs[6].failure, "");
+  EXPECT_EQ(results.runs[9].failure, "");
+}
+
+// Of the example, run 6 seed + 2 is cwd at 0.1, the next one cwd at 1.
+TEST_F(StudyResults, LossesByArmPointAndSeed) {
+  finish(2, "2.0");
+  finish(8, "9.0", "diverged");
+  finish(14, "3.0");
+  finish(3, "2.75");
+  finish(9, "2.5");
+  const Results results = read_results(directory_);
+  expect_numbers(losses_of(results, "cwd", at("0.1")), {2, kNone, 3});
+  expect_numbers(losses_of(results, "cwd", at("1")), {2.75, 2.5, kNone});
+  expect_numbers(losses_of(results, "plain", at("1")), {kNone, kNone, kNone});
+  EXPECT_EQ(points_of(results, "random"), (std::vector<Overrides>{at("0.1"), at("1")}));
+  EXPECT_EQ(best_point(results, "cwd"), at("0.1"));
+  finish(15, "2.0");
+  EXPECT_EQ(best_point(read_results(directory_), "cwd"), at("1"));
+}
+
+TEST_F(StudyResults, AnArmWithoutAGridHasOneEmptyPoint) {
+  store(directory_ / "plan.toml", with(kExample, "optimizer.decay = \"decoupled\"", "grid = false"));
+  const Results results = read_results(directory_);
+  EXPECT_EQ(points_of(results, "plain"), std::vector<Overrides>{{}});
+  EXPECT_EQ(best_point(results, "plain"), Overrides{});
+  expect_numbers(losses_of(results, "plain", {}), {kNone, kNone, kNone});
+}
+
+TEST_F(StudyResults, UnknownArms) {
+  const Results results = read_results(directory_);
+  const std::string words = "no arm named 'cvd'; did you mean 'cwd'? choices: plain, cwd, random";
+  EXPECT_EQ(message([&] { losses_of(results, "cvd", {}); }), words);
+  EXPECT_EQ(message([&] { points_of(results, "cvd"); }), words);
+  EXPECT_EQ(message([&] { best_point(results, "cvd"); }), words);
+}
+
+TEST_F(StudyResults, MalformedSummaries) {
+  const std::string next = "; remove the file to repeat the run";
+  for (const std::string text : {"", "{", "[1]", "nonsense", "\xff"})
+    EXPECT_EQ(refused_summary(text), "not a JSON object" + next);
+  EXPECT_EQ(refused_summary("{}"), "'status' is missing or no string" + next);
+  EXPECT_EQ(refused_summary(R"({"status": "fine\n"})"), "'status' is 'fine\\x0a'; valid: done, diverged, stopped" + next);
+  EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": "x"})"),
+            "'seconds' is '\"x\"', not a number" + next);
+  EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": 1})"), "'val_loss' is missing" + next);
+}
+
+TEST_F(StudyResults, DirectoriesThatAreNoStudy) {
+  const auto line = [&](const std::filesystem::path& path) { return message([&] { read_results(path); }); };
+  EXPECT_EQ(line("no/such"), "'no/such' is no study: there is no such directory");
+  std::filesystem::remove(directory_ / "runs");
+  EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is no study: it has no folder runs");
+  std::filesystem::remove(directory_ / "plan.toml");
+  EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is no study: it has no plan.toml");
+}
+
+}  // namespace
+}  // namespace cautious::study

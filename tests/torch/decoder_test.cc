@@ -1,0 +1,213 @@
+// The decoder against the Transformer's own logits, its sliding window, and the picking of tokens against probabilities.
+#include "train/decoder.h"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <cautious/error.h>
+
+#include "tiny_models.h"
+
+namespace cautious {
+namespace {
+
+using Words = std::vector<std::int64_t>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double distance(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+at::Tensor last_logits(Transformer& model, const Words& tokens) {
+  const at::NoGradGuard guard;
+  return model.logits(tiny::row(tokens))[0][std::int64_t(tokens.size()) - 1];
+}
+
+Words part(const Words& tokens, std::size_t first, std::size_t count) {
+  return {tokens.begin() + std::ptrdiff_t(first), tokens.begin() + std::ptrdiff_t(first + count)};
+}
+
+// Feeds in pieces of these sizes, again and again, and compares after each with the whole model.
+void expect_logits_of_the_model(const ModelConfig& config, at::ScalarType type, const std::vector<std::size_t>& pieces,
+                                double tolerance, const std::string& name) {
+  Transformer model(config, 3, {}, type);
+  tiny::shake(model);
+  const Words tokens = tiny::words(config.context, config.vocab);
+  Decoder decoder(model);
+  std::size_t done = 0;
+  for (std::size_t i = 0; done < tokens.size(); ++i) {
+    const std::size_t count = std::min(pieces[i % pieces.size()], tokens.size() - done);
+    const at::Tensor logits = decoder.feed(part(tokens, done, count));
+    done += count;
+    ASSERT_EQ(decoder.position(), std::int64_t(done));
+    ASSERT_EQ(logits.sizes(), at::IntArrayRef({config.vocab}));
+    ASSERT_LE(distance(logits, last_logits(model, part(tokens, 0, done))), tolerance) << name << " after " << done;
+  }
+}
+
+TEST(Decoder, LogitsAreThoseOfTheTransformer) {
+  for (const auto& [name, config] : tiny::models()) {
+    for (const std::vector<std::size_t>& pieces : std::vector<std::vector<std::size_t>>{{1}, {100}, {5, 1, 3}, {2}}) {
+      expect_logits_of_the_model(config, at::kDouble, pieces, 1e-12, name);
+      expect_logits_of_the_model(config, at::kFloat, pieces, 1e-4, name);
+    }
+  }
+}
+
+TEST(Decoder, LongTextsGoInSlices) {
+  ModelConfig config = tiny::models().at("all");
+  config.context = 700;
+  expect_logits_of_the_model(config, at::kDouble, {600, 1, 50}, 1e-12, "long");
+}
+
+TEST(Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
+  for (const std::int64_t context : {1, 2, 5, 8}) {
+    ModelConfig config = tiny::models().at("llama");
+    config.context = context;
+    Transformer model(config, 4, {}, at::kDouble);
+    tiny::shake(model);
+    const Words tokens = tiny::words(30, config.vocab);
+    Decoder one_by_one(model), in_threes(model);
+    Words window;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (std::int64_t(window.size()) == context) window = part(window, window.size() - context / 2, context / 2);
+      window.push_back(tokens[i]);
+      const at::Tensor expected = last_logits(model, window);
+      EXPECT_LE(distance(one_by_one.feed(part(tokens, i, 1)), expected), 1e-12) << context << " " << i;
+      EXPECT_EQ(one_by_one.position(), std::int64_t(window.size()));
+      if (i % 3 == 2) {
+        EXPECT_LE(distance(in_threes.feed(part(tokens, i - 2, 3)), expected), 1e-12) << context << " " << i;
+      }
+    }
+    EXPECT_LE(distance(Decoder(model).feed(tokens), last_logits(model, window)), 1e-12) << context;
+  }
+}
+
+TEST(Decoder, SeesWeightsThatChangeAndKeepsNoGraph) {
+  Transformer model(tiny::models().at("qwen"), 5);
+  EXPECT_FALSE(Decoder(model).feed(Words{1, 2}).requires_grad());
+  tiny::shake(model);
+  EXPECT_LE(distance(Decoder(model).feed(Words{1, 2}), last_logits(model, {1, 2})), 1e-5);
+}
+
+std::string fault_of(const std::function<void()>& call, Fault fault) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), fault);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Decoder, WrongTokensAreRefusedAndChangeNothing) {
+  Transformer model(tiny::models().at("llama"), 6, {}, at::kDouble);
+  Decoder decoder(model);
+  decoder.feed(Words{1, 2});
+  EXPECT_EQ(fault_of(
+                [&] {
+                  decoder.feed(Words{3, 50});
+                },
+                Fault::data),
+            "token 50 is not in the model's vocabulary; valid: [0, 49]");
+  EXPECT_EQ(fault_of([&] { decoder.feed(Words{-1}); }, Fault::data),
+            "token -1 is not in the model's vocabulary; valid: [0, 49]");
+  EXPECT_EQ(fault_of([&] { decoder.feed({}); }, Fault::usage), "no tokens to feed; give at least 1");
+  EXPECT_EQ(decoder.position(), 2);
+  EXPECT_LE(distance(decoder.feed(Words{3}), last_logits(model, {1, 2, 3})), 1e-12);
+}
+
+const at::Tensor kLogits = at::tensor({1.0, -kInfinity, 2.0, 0.0, 2.5, -1.0}, at::kDouble);
+
+std::vector<double> frequencies(const Sampling& sampling, std::int64_t count) {
+  std::vector<double> result(6);
+  for (std::int64_t i = 0; i < count; ++i) result.at(pick(kLogits, sampling, i)) += 1.0 / double(count);
+  return result;
+}
+
+// Of kLogits at a temperature, for these tokens alone.
+std::vector<double> probabilities(double temperature, const Words& tokens) {
+  std::vector<double> result(6);
+  double sum = 0;
+  for (const std::int64_t token : tokens) sum += std::exp(kLogits[token].item<double>() / temperature);
+  for (const std::int64_t token : tokens) result[token] = std::exp(kLogits[token].item<double>() / temperature) / sum;
+  return result;
+}
+
+// Chi-square of five degrees of freedom or fewer: 30 has a probability of 1.5e-5, and the draws are always the same.
+void expect_drawn_from(const std::vector<double>& expected, const Sampling& sampling) {
+  constexpr std::int64_t kCount = 20000;
+  const std::vector<double> drawn = frequencies(sampling, kCount);
+  double chi_square = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i] == 0) {
+      EXPECT_EQ(drawn[i], 0) << i;
+    } else {
+      chi_square += double(kCount) * (drawn[i] - expected[i]) * (drawn[i] - expected[i]) / expected[i];
+    }
+  }
+  EXPECT_LT(chi_square, 30);
+}
+
+TEST(Pick, FrequenciesAreTheProbabilities) {
+  for (const std::uint64_t seed : {0U, 1U, 99U}) {
+    expect_drawn_from(probabilities(1, {0, 2, 3, 4, 5}), {1, 0, 1, seed});
+    expect_drawn_from(probabilities(0.5, {0, 2, 3, 4, 5}), {0.5, 0, 1, seed});
+    expect_drawn_from(probabilities(10, {0, 2, 3, 4, 5}), {10, 100, 1, seed});
+    expect_drawn_from(probabilities(1, {4, 2, 0}), {1, 3, 1, seed});
+    expect_drawn_from(probabilities(1, {4}), {1, 1, 1, seed});
+    // At temperature 1 token 4 has 0.515, with token 2 it is 0.827, with token 0 too 0.942.
+    expect_drawn_from(probabilities(1, {4}), {1, 0, 0.51, seed});
+    expect_drawn_from(probabilities(1, {4, 2}), {1, 0, 0.52, seed});
+    expect_drawn_from(probabilities(1, {4, 2}), {1, 0, 0.82, seed});
+    expect_drawn_from(probabilities(1, {4, 2, 0}), {1, 0, 0.83, seed});
+    expect_drawn_from(probabilities(1, {4, 2}), {1, 2, 0.99, seed});
+    expect_drawn_from(probabilities(1, {4}), {1, 0, 1e-9, seed});
+  }
+}
+
+TEST(Pick, IsAFunctionOfSeedAndNumber) {
+  std::int64_t same_seed = 0, next_number = 0;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(pick(kLogits, {1, 0, 1, 5}, i), pick(kLogits.to(at::kFloat), {1, 0, 1, 5}, i));
+    same_seed += pick(kLogits, {1, 0, 1, 5}, i) == pick(kLogits, {1, 0, 1, 6}, i) ? 1 : 0;
+    next_number += pick(kLogits, {1, 0, 1, 5}, i) == pick(kLogits, {1, 0, 1, 5}, i + 1) ? 1 : 0;
+  }
+  EXPECT_NEAR(double(same_seed), 378, 60);  // the sum of the squared probabilities is 0.378
+  EXPECT_NEAR(double(next_number), 378, 60);
+}
+
+TEST(Pick, TemperatureZeroAndTies) {
+  EXPECT_EQ(pick(kLogits, {0, 0, 1, 1}, 3), 4);
+  EXPECT_EQ(pick(kLogits, {1e-300, 0, 1, 1}, 3), 4);
+  EXPECT_EQ(pick(at::tensor({1.0, 3.0, 3.0}), {0, 0, 1, 1}, 0), 1);
+  for (std::int64_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(pick(at::tensor({1.0, 3.0, 3.0}), {1, 1, 1, 1}, i), 1);  // of equal ones the smaller is kept
+    EXPECT_EQ(pick(at::tensor({1.0, 3.0, 3.0}), {1, 0, 0.3, 1}, i), 1);
+  }
+}
+
+TEST(Pick, OneTokenLeft) {
+  at::Tensor logits = at::full({7}, -kInfinity);
+  logits[5] = -1e30;
+  for (const double temperature : {0.0, 1e-3, 1.0, 100.0}) EXPECT_EQ(pick(logits, {temperature, 0, 0.5, 1}, 0), 5);
+}
+
+TEST(Pick, NonsenseIsRefused) {
+  const auto fault = [](const at::Tensor& logits) { return fault_of([&] { pick(logits, {}, 0); }, Fault::data); };
+  EXPECT_EQ(fault(at::tensor({1.0, std::nan("")})), "the logit of token 1 is nan: the model has diverged");
+  EXPECT_EQ(fault(at::tensor({kInfinity, 1.0})), "the logit of token 0 is inf: the model has diverged");
+  EXPECT_EQ(fault(at::full({3}, -kInfinity)), "none of 3 logits is finite: no token to pick");
+  const auto usage = [](const Sampling& sampling) { return fault_of([&] { pick(kLogits, sampling, 0); }, Fault::usage); };
+  EXPECT_EQ(usage({-1, 0, 1, 0}), "temperature is -1; valid: [0, inf)");
+  EXPECT_EQ(usage({1, -2, 1, 0}), "top_k is -2; valid: [0, inf)");
+  EXPECT_EQ(usage({1, 0, 0, 0}), "top_p is 0; valid: (0, 1]");
+  EXPECT_EQ(usage({1, 0, 1.5, 0}), "top_p is 1.5; valid: (0, 1]");
+}
+
+}  // namespace
+}  // namespace cautious

@@ -1,0 +1,76 @@
+// Models small enough for a naive comparison that have every switch on and off between them, and tokens for them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/GradMode.h>
+
+#include "train/models/transformer.h"
+
+namespace cautious::tiny {
+
+inline std::map<std::string, ModelConfig> models() {
+  ModelConfig llama;
+  llama.vocab = 50;
+  llama.width = 16;
+  llama.heads = llama.kv_heads = 2;
+  llama.head_size = 8;
+  llama.hidden = 24;
+  llama.context = 16;
+  ModelConfig gemma = llama;
+  gemma.norm = NormKind::rms_offset;
+  gemma.post_norm = gemma.query_scale = gemma.ffn_bias = gemma.output_bias = true;
+  gemma.activation = Activation::gelu;
+  gemma.attention_softcap = 0.5;
+  gemma.logit_softcap = 1;
+  ModelConfig olmo = llama;
+  olmo.norm = NormKind::layer;
+  olmo.init = Init::mitchell;
+  ModelConfig qwen = llama;
+  qwen.heads = 4;
+  qwen.qk_norm = true;
+  qwen.rope_base = 1e6;
+  ModelConfig untied = llama;
+  untied.tied = false;
+  untied.output_bias = true;
+  untied.rope_base = 0;
+  untied.heads = untied.kv_heads = 3;
+  untied.head_size = 5;
+  ModelConfig all = gemma;
+  all.qk_norm = true;
+  all.tied = false;
+  all.heads = 6;
+  all.kv_heads = 2;
+  ModelConfig layer = olmo;
+  layer.post_norm = layer.qk_norm = layer.query_scale = layer.ffn_bias = true;
+  return {{"llama", llama},   {"gemma", gemma}, {"olmo", olmo},  {"qwen", qwen},
+          {"untied", untied}, {"all", all},     {"layer", layer}};
+}
+
+// Moves the initial values apart, so that scales, biases and masks matter.
+inline void shake(Transformer& model) {
+  const at::NoGradGuard guard;
+  double phase = 0;
+  for (at::Tensor& p : model.parameters()) {
+    p.add_(at::arange(p.numel(), p.options()).mul(1.7).add(phase += 0.3).sin().view(p.sizes()), 0.2);
+  }
+}
+
+inline std::vector<std::int64_t> words(std::int64_t count, std::int64_t vocab) {
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = 1; i <= count; ++i) result.push_back((i * i * 7 + i * 3) % vocab);
+  return result;
+}
+
+// [1, count].
+inline at::Tensor row(std::vector<std::int64_t> tokens) {
+  return at::from_blob(tokens.data(), {1, std::int64_t(tokens.size())}, at::kLong).clone();
+}
+
+}  // namespace cautious::tiny

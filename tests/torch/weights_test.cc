@@ -1,0 +1,197 @@
+// Weights through a file and back, foreign types, and files of other architectures, which must leave the model alone.
+#include "train/weights.h"
+
+#include <unistd.h>
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <functional>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cautious/error.h>
+
+#include "tiny_models.h"
+#include "train/models/family.h"
+
+namespace cautious {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Weights : public ::testing::Test {
+ protected:
+  Weights() : folder_(fs::temp_directory_path() / fmt::format("cautious_weights_{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~Weights() override { fs::remove_all(folder_); }
+
+  fs::path file() const { return folder_ / "model.safetensors"; }
+
+  void describe(const std::string& text) const { std::ofstream(folder_ / "config.json") << text; }
+
+  // "checkpoint FILE: " is taken off.
+  std::string fault(const std::function<void()>& call) const {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::data);
+      const std::string what = error.what(), before = fmt::format("checkpoint {}: ", file().string());
+      EXPECT_TRUE(what.starts_with(before)) << what;
+      return what.substr(std::min(before.size(), what.size()));
+    }
+    return "";
+  }
+
+  fs::path folder_;
+};
+
+bool same(const Transformer& a, const Transformer& b) {
+  const auto left = a.named_parameters(), right = b.named_parameters();
+  bool equal = left.size() == right.size();
+  for (std::size_t i = 0; equal && i < left.size(); ++i) {
+    equal = left[i].key() == right[i].key() && at::equal(left[i].value(), right[i].value());
+  }
+  return equal;
+}
+
+TEST_F(Weights, TheListIsThatOfTheConfig) {
+  for (const auto& [name, config] : tiny::models()) {
+    const Transformer model(config, 1);
+    const std::vector<io::TensorToWrite> list = weights_of(model);
+    const std::vector<Shape> shapes = parameter_shapes(config);
+    ASSERT_EQ(list.size(), shapes.size()) << name;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      EXPECT_EQ(list[i].name, shapes[i].name);
+      EXPECT_EQ(list[i].shape, shapes[i].sides);
+      EXPECT_EQ(list[i].type, "F32");
+      EXPECT_EQ(reinterpret_cast<const void*>(list[i].data.data()), model.named_parameters()[i].value().data_ptr());
+    }
+  }
+}
+
+TEST_F(Weights, ACheckpointIsTheModelBitByBit) {
+  for (const auto& [name, config] : tiny::models()) {
+    Transformer model(config, 1);
+    tiny::shake(model);
+    io::write_safetensors(file(), weights_of(model), {});
+    EXPECT_EQ(io::Safetensors::read(file()).find("lm_head.weight") == nullptr, config.tied);
+    Transformer other(config, 2);
+    EXPECT_FALSE(same(model, other));
+    load_weights(other, file());
+    EXPECT_TRUE(same(model, other)) << name;
+    EXPECT_TRUE(other.named_parameters()[0].value().requires_grad());
+    describe(to_config_json(config, 0));
+    const std::shared_ptr<Transformer> loaded = load_model(folder_);
+    EXPECT_TRUE(same(model, *loaded)) << name;
+    EXPECT_TRUE(at::equal(model.logits(tiny::row({1, 2, 3})), loaded->logits(tiny::row({1, 2, 3})))) << name;
+  }
+}
+
+TEST_F(Weights, DoublesStayDoubles) {
+  const ModelConfig config = tiny::models().at("llama");
+  Transformer model(config, 1, {}, at::kDouble), other(config, 2, {}, at::kDouble);
+  io::write_safetensors(file(), weights_of(model), {});
+  EXPECT_EQ(io::Safetensors::read(file()).tensors().front().type, "F64");
+  load_weights(other, file());
+  EXPECT_TRUE(same(model, other));
+}
+
+// The upper half of a float's bits.
+std::uint16_t to_bf16(float value) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U); }
+
+// Of a value that f16 holds exactly and is normal there.
+std::uint16_t to_f16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t exponent = (bits >> 23U & 0xffU) - 127 + 15;
+  return static_cast<std::uint16_t>((bits >> 16U & 0x8000U) | exponent << 10U | (bits >> 13U & 0x3ffU));
+}
+
+// Sixteenths of either sign, which all types hold.
+float value_at(std::size_t tensor, std::size_t place) {
+  return (place % 2 == 0 ? 1.0F : -1.0F) * static_cast<float>(1 + (tensor * 31 + place) % 120) / 16;
+}
+
+TEST_F(Weights, SmallTypesAreConverted) {
+  const ModelConfig config = tiny::models().at("llama");
+  for (const bool bf16 : {true, false}) {
+    Transformer model(config, 1);
+    std::vector<io::TensorToWrite> list = weights_of(model);
+    std::vector<std::vector<std::uint16_t>> values(list.size());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      for (std::size_t place = 0; place < list[i].data.size() / 4; ++place) {
+        values[i].push_back(bf16 ? to_bf16(value_at(i, place)) : to_f16(value_at(i, place)));
+      }
+      list[i].type = bf16 ? "BF16" : "F16";
+      list[i].data = std::as_bytes(std::span(values[i]));
+    }
+    io::write_safetensors(file(), list, {});
+    load_weights(model, file());
+    const auto parameters = model.named_parameters();
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const at::Tensor& tensor = parameters[i].value();
+      ASSERT_EQ(tensor.scalar_type(), at::kFloat);
+      for (std::size_t place = 0; place < std::size_t(tensor.numel()); ++place) {
+        ASSERT_EQ(tensor.data_ptr<float>()[place], value_at(i, place)) << parameters[i].key() << " " << place;
+      }
+    }
+  }
+}
+
+TEST_F(Weights, AnotherArchitectureIsRefusedAndChangesNothing) {
+  const ModelConfig config = tiny::models().at("llama");
+  Transformer model(config, 1);
+  const Transformer before(config, 1);
+  const auto fault_with = [&](const std::function<void(ModelConfig&)>& change) {
+    ModelConfig other = config;
+    change(other);
+    const Transformer wrong(other, 7);
+    io::write_safetensors(file(), weights_of(wrong), {});
+    return fault([&] { load_weights(model, file()); });
+  };
+  EXPECT_EQ(fault_with([](ModelConfig& c) { c.hidden = 32; }),
+            "tensor 'model.layers.0.mlp.gate_proj.weight' is [32, 16], the model has [24, 16]; it is of another architecture");
+  EXPECT_EQ(fault_with([](ModelConfig& c) { c.layers = 1; }),
+            "no tensor 'model.layers.1.input_layernorm.weight', which the model has as [16]; it is of another architecture");
+  EXPECT_EQ(fault_with([](ModelConfig& c) { c.layers = 3; }),
+            "tensor 'model.layers.2.input_layernorm.weight' [16] is not in the model; it is of another architecture");
+  EXPECT_EQ(fault_with([](ModelConfig& c) { c.tied = false; }),
+            "tensor 'lm_head.weight' [50, 16] is not in the model; it is of another architecture");
+  std::vector<io::TensorToWrite> list = weights_of(before);
+  list.back().type = "I32";
+  io::write_safetensors(file(), list, {});
+  EXPECT_EQ(fault([&] { load_weights(model, file()); }),
+            "tensor 'model.norm.weight' has the type I32; valid: F32, BF16, F16, F64");
+  EXPECT_TRUE(same(model, before));
+}
+
+TEST_F(Weights, ACheckpointIsHeldAgainstItsDescriptionBeforeAnythingIsAllocated) {
+  ModelConfig config = tiny::models().at("llama");
+  const Transformer model(config, 1);
+  io::write_safetensors(file(), weights_of(model), {});
+  config.vocab = config.hidden = 900'000'000;
+  describe(to_config_json(config, 0));
+  EXPECT_EQ(fault([&] { load_model(folder_); }),
+            "tensor 'model.embed_tokens.weight' is [50, 16], the model has [900000000, 16]; it is of another architecture");
+}
+
+TEST_F(Weights, WhatIsMissingIsNamed) {
+  const auto what = [&] {
+    try {
+      load_model(folder_);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(what(), fmt::format("{}: cannot read: No such file or directory", (folder_ / "config.json").string()));
+  describe(to_config_json(tiny::models().at("llama"), 0));
+  EXPECT_TRUE(what().starts_with(fmt::format("{}: cannot open", file().string()))) << what();
+}
+
+}  // namespace
+}  // namespace cautious
