@@ -9,11 +9,15 @@ packages=(
   libopenblas-openmp-dev                                              # matrix products, singular values
   libtomlplusplus-dev libpcre2-dev libssl-dev zlib1g-dev              # configuration, tokenizers, checksums, compressed text
   libboost-math-dev                                                   # statistics
+  libcpp-httplib-dev                                                  # the page of `cautious watch`
   libtorch-dev libgloo-dev                                            # training (CAUTIOUS_TORCH)
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks
   python3 python3-numpy python3-protobuf python3-crcmod               # guards, golden vectors, independent readers
+  chromium                                                            # reports as a reader sees them
   clang clang-format clang-tidy libclang-rt-dev libomp-dev            # lint, fuzzing, race detection with the OpenMP runtime
 )
+# npm fetches what zooms the figures of a report; one that did not come from Debian will do.
+command -v npm >/dev/null || packages+=(npm)
 if [[ ${1:-} == --list ]]; then
   echo "${packages[*]}"
   exit 0

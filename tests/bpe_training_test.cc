@@ -1,5 +1,5 @@
 // Training against a trainer that counts everything anew for every merge.
-#include "data/bpe_training.h"
+#include "data/tokenizer/bpe_training.h"
 
 #include <map>
 #include <random>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "data/split_pattern.h"
+#include "data/tokenizer/split_pattern.h"
 #include "tokenizer_fixture.h"
 #include "usage_message.h"
 

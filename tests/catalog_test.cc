@@ -1,5 +1,5 @@
 // The catalog of known sets against itself, and the paths of a fetched one.
-#include "data/catalog.h"
+#include "data/sets/catalog.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <string>
 
 #include <cautious/error.h>
-#include "data/assemble.h"
+#include "data/sets/assemble.h"
 #include "usage_message.h"
 
 namespace cautious::data {

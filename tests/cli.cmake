@@ -7,7 +7,7 @@ foreach(part replay bad_input)
   set_tests_properties(cli.${part} PROPERTIES LABELS fast TIMEOUT 120)
 endforeach()
 if(CAUTIOUS_TORCH)
-  foreach(part engine train train_errors)
+  foreach(part engine train train_errors study)
     add_test(NAME cli.${part}
              COMMAND ${CAUTIOUS_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/cli/${part}_test.py $<TARGET_FILE:cautious_program>)
     set_tests_properties(cli.${part} PROPERTIES LABELS torch TIMEOUT 300)

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "data/catalog.h"
+#include "data/sets/catalog.h"
 #include "data_fixture.h"
 
 namespace cautious::data {

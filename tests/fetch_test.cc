@@ -1,6 +1,6 @@
 // Fetching from archives that lie ready, with sets made up for the purpose, and the programs it starts. The clients themselves
 // are in tests/cli/data_test.py.
-#include "data/fetch.h"
+#include "data/sets/fetch.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "data/subprocess.h"
+#include "data/sets/subprocess.h"
 
 namespace cautious::data {
 namespace {

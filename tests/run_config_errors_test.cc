@@ -55,7 +55,7 @@ TEST_F(RunConfigErrors, UnknownKeysAndSections) {
       refused_flags({{"optimizer.betas", "1"}}),
       "command line: no key named 'optimizer.betas'; did you mean 'optimizer.beta1'? keys of [optimizer] for adamw with decay "
       "decoupled: name, lr, beta1, beta2, eps, decay, coupling, weight_decay, grad_clip, update_rms_clip, decay_vectors, "
-      "moments");
+      "moments, density_from, budget_from");
 }
 
 TEST_F(RunConfigErrors, WrongTypes) {

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "run/config.h"
+#include "run/config/config.h"
 #include "usage_message.h"
 
 namespace cautious {

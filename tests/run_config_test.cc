@@ -1,5 +1,5 @@
 // A run's configuration: order of the layers, what depends on what, the way to TOML and back, and what follows from it.
-#include "run/config.h"
+#include "run/config/config.h"
 
 #include <algorithm>
 #include <map>

@@ -44,8 +44,17 @@ TEST_F(RunConfigTogether, FieldsOfAnotherRule) {
   EXPECT_EQ(refused("[optimizer]\nname = 'lion'\ndensity = 0.8\ndecay = 'random'\n", {{"optimizer.decay", "cautious"}}),
             "run.toml:3: optimizer.density is a key of lion with decay random, but the command line makes it lion with decay "
             "cautious; remove the key from the file, or leave optimizer.name and optimizer.decay as they are there");
-  EXPECT_TRUE(refused_flags({{"optimizer.density", "0.5"}})
-                  .starts_with("command line: no key named 'optimizer.density'; keys of [optimizer] for adamw"));
+  EXPECT_TRUE(
+      refused_flags({{"optimizer.density", "0.5"}})
+          .starts_with("command line: no key named 'optimizer.density'; did you mean 'optimizer.density_from'? keys of"));
+}
+
+TEST_F(RunConfigTogether, AFollowedRunNeedsItsDecay) {
+  EXPECT_EQ(refused_flags({{"optimizer.density_from", "run"}}),
+            "--optimizer.density_from needs optimizer.decay=random, which is decoupled");
+  EXPECT_EQ(refused_flags({{"optimizer.budget_from", "run"}, {"optimizer.name", "adamc"}}),
+            "--optimizer.budget_from needs optimizer.decay=decoupled and optimizer.coupling=plain, which are decoupled and "
+            "corrected");
 }
 
 TEST_F(RunConfigTogether, TheRestNeedsARuleForMatrices) {

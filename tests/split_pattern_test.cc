@@ -1,5 +1,5 @@
 // Pieces of text against pieces written out by hand, and parts against the whole.
-#include "data/split_pattern.h"
+#include "data/tokenizer/split_pattern.h"
 
 #include <random>
 #include <string>

@@ -1,5 +1,6 @@
 // What a study's directory says about its runs, and the losses by arm, point and seed.
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -118,6 +119,10 @@ TEST_F(StudyResults, LossesByArmPointAndSeed) {
   expect_numbers(losses_of(results, "plain", at("1")), {kNone, kNone, kNone});
   EXPECT_EQ(points_of(results, "random"), (std::vector<Overrides>{at("0.1"), at("1")}));
   EXPECT_EQ(best_point(results, "cwd"), at("0.1"));
+  Results failed = results;
+  failed.runs[2].status = RunStatus::failed;
+  expect_numbers(losses_of(failed, "cwd", at("0.1")), {kNone, kNone, 3});
+  EXPECT_EQ(best_point(failed, "cwd"), at("1"));
   finish(15, "2.0");
   EXPECT_EQ(best_point(read_results(directory_), "cwd"), at("1"));
 }

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tokenizer_fixture.h"
 
 namespace cautious::data {

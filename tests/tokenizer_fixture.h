@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
-#include "data/byte_letters.h"
+#include "data/tokenizer/byte_letters.h"
 
 namespace cautious::data {
 

@@ -1,5 +1,5 @@
 // Ids against a tokenizer that merges by the definition, round trips through every layout, and any number of threads.
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 #include <map>
 #include <random>
@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "data/split_pattern.h"
+#include "data/tokenizer/split_pattern.h"
 #include "tokenizer_fixture.h"
 
 namespace cautious::data {

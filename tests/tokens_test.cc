@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "data/bpe_training.h"
+#include "data/tokenizer/bpe_training.h"
 #include "data_fixture.h"
 
 namespace cautious::data {

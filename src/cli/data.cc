@@ -12,9 +12,9 @@
 #include <cautious/error.h>
 
 #include "cli/verbs.h"
-#include "data/catalog.h"
 #include "data/corpus.h"
-#include "data/fetch.h"
+#include "data/sets/catalog.h"
+#include "data/sets/fetch.h"
 #include "recipe/names.h"
 
 namespace cautious::cli {

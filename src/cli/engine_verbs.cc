@@ -12,10 +12,8 @@
 #include <cautious/error.h>
 
 namespace cautious::cli {
-namespace {
 
-// Beside this program, as built, or where it is installed.
-std::filesystem::path engine() {
+std::filesystem::path engine_program() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path folder = self.parent_path();
@@ -28,8 +26,6 @@ std::filesystem::path engine() {
                           self.string()));
 }
 
-}  // namespace
-
 void forward_engine_verbs(CLI::App& app, Verb& chosen, char** argv) {
   const auto forward = [&chosen, argv](CLI::App& parent, const char* name, const char* line) {
     CLI::App* verb = parent.add_subcommand(name, line);
@@ -37,7 +33,7 @@ void forward_engine_verbs(CLI::App& app, Verb& chosen, char** argv) {
     verb->set_help_flag();
     verb->callback([&chosen, argv] {
       chosen = [argv]() -> int {
-        const std::string path = engine().string();
+        const std::string path = engine_program().string();
         execv(path.c_str(), argv);
         throw Error(Fault::failure, fmt::format("cannot start {}: {}", path, std::strerror(errno)));
       };

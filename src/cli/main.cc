@@ -17,6 +17,11 @@ int main(int argc, char** argv) {
     add_bench(app, chosen);
     add_tokenize(app, chosen);
     add_data(app, chosen);
+    add_study(app, chosen);
+    add_compare(app, chosen);
+    add_reproduce(app, chosen);
+    add_report(app, chosen);
+    add_watch(app, chosen);
     forward_engine_verbs(app, chosen, argv);
   });
 }

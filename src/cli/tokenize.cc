@@ -17,9 +17,9 @@
 
 #include "cli/interrupt.h"
 #include "cli/verbs.h"
-#include "data/bpe_training.h"
 #include "data/documents.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/bpe_training.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokens.h"
 #include "io/atomic_file.h"
 #include "recipe/names.h"
@@ -72,9 +72,7 @@ std::vector<std::filesystem::path> paths_of(const Arguments& args) { return {arg
 
 LiveLine live_line(const Arguments& args) { return LiveLine(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic); }
 
-void show(LiveLine& line, double part, const std::string& words) {
-  line.show_part(part, words);
-}
+void show(LiveLine& line, double part, const std::string& words) { line.show_part(part, words); }
 
 void summarize(const Arguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {

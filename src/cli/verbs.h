@@ -17,5 +17,10 @@ void add_lab(CLI::App& app, Verb& chosen);
 void add_bench(CLI::App& app, Verb& chosen);
 void add_tokenize(CLI::App& app, Verb& chosen);
 void add_data(CLI::App& app, Verb& chosen);
+void add_study(CLI::App& app, Verb& chosen);
+void add_compare(CLI::App& app, Verb& chosen);
+void add_reproduce(CLI::App& app, Verb& chosen);
+void add_report(CLI::App& app, Verb& chosen);
+void add_watch(CLI::App& app, Verb& chosen);
 
 }  // namespace cautious::cli

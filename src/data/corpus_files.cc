@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include <cautious/error.h>
-#include "data/catalog.h"
+#include "data/sets/catalog.h"
 #include "recipe/names.h"
 
 namespace cautious::data {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokens.h"
 
 namespace cautious::data {

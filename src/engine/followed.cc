@@ -1,5 +1,7 @@
 #include "engine/followed.h"
 
+#include <variant>
+
 #include <ATen/ops/abs.h>
 #include <ATen/ops/sum.h>
 #include <fmt/format.h>
@@ -13,7 +15,7 @@ double Followed::decay_factor(std::int64_t number, double lr, Optimizer& optimiz
   double plain = 0;  // budget of a factor of 1
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Group& group = optimizer.group_of(i);
-    if (group.decay == DecaySwitch::off) continue;
+    if (group.decay == DecaySwitch::off || std::holds_alternative<None>(group.recipe.decay)) continue;
     if (what_ == What::density) {
       optimizer.set_density(i, trace_.ratio(number, i));
     } else {

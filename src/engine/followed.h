@@ -11,7 +11,7 @@
 
 #include <cautious/optimizer.h>
 
-#include "run/config.h"
+#include "run/config/config.h"
 #include "run/decay_trace.h"
 
 namespace cautious {

@@ -1,7 +1,7 @@
 // Whether a run fits into the machine's memory, before anything is allocated.
 #pragma once
 
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cautious {
 

@@ -11,7 +11,7 @@
 #include <cautious/error.h>
 
 #include "data/corpus.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "engine/memory.h"
 #include "engine/telemetry.h"
 #include "engine/trainer.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/state.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "run/live_line.h"
 #include "run/metrics.h"
 

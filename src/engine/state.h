@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "run/config.h"
+#include "run/config/config.h"
 #include "train/evaluate.h"
 
 namespace cautious {

@@ -14,7 +14,7 @@
 #include "data/corpus.h"
 #include "data/sampler.h"
 #include "engine/followed.h"
-#include "run/config.h"
+#include "run/config/config.h"
 #include "train/models/transformer.h"
 
 namespace cautious {

@@ -1,16 +1,10 @@
-// flock() belongs to the open file, so a killed process leaves no lock behind; the number inside .lock is for messages only.
 #include "run/directory.h"
 
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cerrno>
 #include <ctime>
 #include <system_error>
 #include <vector>
@@ -22,8 +16,6 @@
 
 namespace cautious {
 namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, const std::string& why) {
   throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, in_quotes(path.string()), why));
@@ -71,37 +63,6 @@ void require_empty(const std::filesystem::path& path) {
                           is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", word(path)) : ""));
 }
 
-std::string holder(int file) {
-  std::array<char, 32> text{};
-  const auto size = ::pread(file, text.data(), text.size(), 0);
-  const std::string number(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  const bool sound = !number.empty() && number.back() == '\n' && number.find_first_not_of("0123456789") == number.size() - 1;
-  return sound ? "process " + number.substr(0, number.size() - 1) : "another process";
-}
-
-// The descriptor that holds the lock.
-int lock(const std::filesystem::path& directory) {
-  const auto path = directory / ".lock";
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0) fail("open", path, reason(errno));
-  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    const int error = errno;
-    const std::string who = error == EWOULDBLOCK ? holder(file) : "";
-    ::close(file);
-    if (who.empty()) fail("lock", path, reason(error));
-    throw Error(Fault::failure, fmt::format("out: {} is in use by {}; wait for its end or choose another directory",
-                                            in_quotes(directory.string()), who));
-  }
-  const std::string number = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, number.data(), number.size(), 0) != static_cast<ssize_t>(number.size())) {
-    const int error = errno;
-    ::close(file);
-    fail("write", path, reason(error));
-  }
-  return file;
-}
-
 }  // namespace
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string_view config) {
@@ -110,7 +71,7 @@ RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string
   std::filesystem::create_directories(path, error);
   if (error) fail("make the directory", path, error.message());
   require_empty(path);  // before anything is written into someone's folder
-  RunDirectory run(path, lock(path));
+  RunDirectory run(path, DirectoryLock(path));
   require_empty(path);  // another process may have been faster
   io::write_atomically(run.config(), config);
   return run;
@@ -128,15 +89,8 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
                     std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
                     word(path)));
   }
-  return RunDirectory(path, lock(path));
+  return RunDirectory(path, DirectoryLock(path));
 }
-
-RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) ::close(lock_);
-}
-
-RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
 
 void RunDirectory::log(std::string_view line) const {
   const auto now = fmt::gmtime(std::time(nullptr));

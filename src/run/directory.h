@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "run/directory_lock.h"
+
 namespace cautious {
 
 class RunDirectory {
@@ -16,11 +18,7 @@ class RunDirectory {
   static RunDirectory create(const std::filesystem::path& path, std::string_view config);
   // A run to continue; a directory without config.toml is an Error(Fault::usage).
   static RunDirectory open(const std::filesystem::path& path);
-  // Both hold the directory's lock (flock on .lock) until destroyed; a second process gets an Error(Fault::failure) with the
-  // holder's process number.
-  ~RunDirectory();
-  RunDirectory(RunDirectory&& other) noexcept;
-  RunDirectory& operator=(RunDirectory&&) = delete;
+  // Both hold the directory's lock until destroyed (directory_lock.h).
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.toml"; }
@@ -31,9 +29,9 @@ class RunDirectory {
   void log(std::string_view line) const;
 
  private:
-  RunDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  RunDirectory(std::filesystem::path path, DirectoryLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
-  int lock_ = -1;
+  DirectoryLock lock_;
 };
 
 }  // namespace cautious

@@ -6,7 +6,7 @@
 
 #include "data/digest.h"
 #include "recipe/names.h"
-#include "run/config_keys.h"
+#include "run/config/config_keys.h"
 #include "study/plan_check.h"
 #include "study/plan_keys.h"
 
@@ -109,7 +109,7 @@ bool changes_numbers(std::string_view key) {
 std::string hash_of(const RunConfig& config, const std::string& followed) {
   std::string text;
   for (const ConfigKey& key : config_keys(config)) {
-    if (changes_numbers(key.name) && !key.value.empty()) text += fmt::format("{} = {}\n", key.name, key.value);
+    if (changes_numbers(key.name)) text += fmt::format("{} = {}\n", key.name, key.value);
   }
   return data::sha256_of(text + followed).substr(0, 16);
 }

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cautious::study {
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <exception>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 #include <cautious/recipe.h>
 
 #include "recipe/names.h"
-#include "run/config_keys.h"
+#include "run/config/config_keys.h"
 
 namespace cautious::study {
 namespace {

@@ -1,11 +1,11 @@
 // toml++ parses; every value becomes the text that --key=value would have, and check() and expand() say what is wrong with it.
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <numeric>
 #include <system_error>
+#include <utility>
 
 #include <cautious/error.h>
 
@@ -174,15 +174,7 @@ class Reader {
 
 }  // namespace
 
-Plan read_plan(const std::filesystem::path& file) {
-  const std::string name = file.string(), text = content_of(file);
-  toml::table top;
-  try {
-    top = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    const toml::source_position at = error.source().begin;
-    throw Error(Fault::usage, fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, io::shown(error.description())));
-  }
+Plan read_plan(const toml::table& top, const std::string& name) {
   Reader reader(name);
   Plan plan = reader.read(top);
   check(plan, reader.lines());
@@ -190,6 +182,20 @@ Plan read_plan(const std::filesystem::path& file) {
   one.seeds.resize(1);
   expand(one, reader.lines());  // seeds change no configuration's soundness
   return plan;
+}
+
+toml::table parsed(const std::string& text, const std::string& name) {
+  try {
+    return toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position at = error.source().begin;
+    throw Error(Fault::usage, fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, io::shown(error.description())));
+  }
+}
+
+Plan read_plan(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  return read_plan(parsed(content_of(file), name), name);
 }
 
 }  // namespace cautious::study

@@ -6,7 +6,8 @@
 
 #include <cautious/error.h>
 
-#include "run/config_keys.h"
+#include "run/config/config_keys.h"
+#include "run/config/config_value.h"
 
 namespace cautious::study {
 namespace {
@@ -31,7 +32,7 @@ std::string text_of(const Place& place, std::string_view key, const toml::array&
   if (array.empty() || array.is_homogeneous<std::string>()) {
     std::vector<std::string> items;
     for (const toml::node& item : array) items.push_back(item.as_string()->get());
-    return to_toml(items);
+    return cautious::to_toml(items);
   }
   std::vector<std::string> items;
   for (const toml::node& item : array) {

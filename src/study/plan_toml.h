@@ -12,9 +12,15 @@
 
 namespace cautious::study {
 
+struct Plan;
+
+toml::table parsed(const std::string& text, const std::string& name);
+// read_plan() of a file that is parsed already; `name` is the file's in messages.
+Plan read_plan(const toml::table& top, const std::string& name);
+
 unsigned line_of(const toml::node& node);
 
-// A part of the file, for messages: "plan.toml:7: contrast a".
+// Where a key stands, for messages.
 struct Place {
   std::string file;
   std::string table;  // "[[contrast]]"; empty at the top

@@ -1,8 +1,9 @@
 // A plan as TOML. A value that is a number, a boolean or an array when read back as itself is written as one, else as a string.
 #include <fmt/format.h>
 
-#include "recipe/names.h"
-#include "run/config_layers.h"
+#include <cautious/error.h>
+
+#include "run/config/config_layers.h"
 #include "study/plan.h"
 
 namespace cautious::study {

@@ -14,7 +14,7 @@ MAY_INCLUDE = {
     "data": {"io", "recipe"},
     "train": {"data", "io", "linear", "recipe"},
     "run": {"data", "io", "recipe", "train"},
-    "study": {"data", "io", "recipe", "run"},
+    "study": {"data", "io", "recipe", "report", "run"},
     "engine": {"data", "io", "linear", "recipe", "run", "train"},
     "lab": {"io", "recipe"},
     "report": {"io"},

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/run.h"
-#include "run/config.h"
+#include "run/config/config.h"
 
 namespace cautious::cli {
 

@@ -12,7 +12,7 @@
 
 #include <cautious/error.h>
 
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "recipe/names.h"
 #include "run/checkpoint.h"
 #include "train/weights.h"

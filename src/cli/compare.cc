@@ -1,0 +1,86 @@
+// `cautious compare`: cautious against plain weight decay for one optimizer, with the controls that tell the mask from the
+// amount.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/study_run.h"
+#include "cli/verbs.h"
+#include "recipe/names.h"
+#include "study/compare.h"
+
+namespace cautious::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  cautious compare --optimizer adamw\n"
+    "  cautious compare --optimizer muon --data corpus.txt --preset nano-100k --seeds 5 --steps 1000 --out muon\n"
+    "  cautious compare --optimizer lion --lambdas 0.5,2,5";
+
+struct Arguments {
+  study::Comparison comparison;
+  std::vector<std::string> lambdas;
+  std::string seeds, steps, lr, out;
+  int jobs = default_jobs();
+  bool quiet = false;
+
+  std::string command(const std::string& directory) const {
+    std::string text = fmt::format("cautious compare --optimizer {} --data {} --preset {}", comparison.optimizer,
+                                   comparison.data, comparison.preset);
+    if (!lambdas.empty()) text += fmt::format(" --lambdas {}", fmt::join(lambdas, ","));
+    if (!seeds.empty()) text += " --seeds " + seeds;
+    if (!steps.empty()) text += " --steps " + steps;
+    if (!lr.empty()) text += " --lr " + lr;
+    return text + " --out " + directory;
+  }
+};
+
+study::Comparison comparison_of(const Arguments& args) {
+  study::Comparison comparison = args.comparison;
+  for (const std::string& text : args.lambdas) comparison.lambdas.push_back(to_number("lambdas", text, kPositive));
+  if (!args.seeds.empty()) {
+    comparison.seeds = static_cast<std::size_t>(to_integer("seeds", args.seeds, {1, 10000, false, false}));
+  }
+  if (!args.steps.empty()) comparison.steps = to_integer("steps", args.steps, {1, 1e15, false, false});
+  if (!args.lr.empty()) comparison.lr = to_number("lr", args.lr, kPositive);
+  return comparison;
+}
+
+int run(const Arguments& args) {
+  const study::Plan plan = study::compare_plan(comparison_of(args));
+  const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
+  return run_and_report(plan, out, {.jobs = args.jobs, .quiet = args.quiet, .again = args.command(out)});
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("compare", "Cautious against plain weight decay on your data, with controls.");
+  verb.footer(kExamples);
+  study::Comparison& comparison = args->comparison;
+  verb.add_option("--optimizer", comparison.optimizer, "sgd, sgdm, adam, adamw, adamc, lion, lion-k, muon (default: adamw)")
+      ->type_name("NAME");
+  verb.add_option("--data", comparison.data, "Text to train on: a file, a folder or a known set (default: gcide)")
+      ->type_name("PATH");
+  verb.add_option("--preset", comparison.preset, "The model (default: nano-300k)")->type_name("NAME");
+  verb.add_option("--seeds", args->seeds, "Matched runs of each arm and lambda (default: 3)")->type_name("N");
+  verb.add_option("--lambdas", args->lambdas, "Weight decays (default: 0.1,0.4,1 with AdamW, else the same lr times lambda)")
+      ->delimiter(',')
+      ->type_name("A,B,...");
+  verb.add_option("--lr", args->lr, "Peak of the learning rate (default: one that is good for the nano presets)")
+      ->type_name("RATE");
+  verb.add_option("--steps", args->steps, "Length of a run (default: 20 tokens per parameter)")->type_name("N");
+  verb.add_option("--out", args->out, "Directory of the study; made here, or continued (default: compare-OPTIMIZER)")
+      ->type_name("DIR");
+  verb.add_option("--jobs", args->jobs, "Runs at once, each with one thread (default: the cores)")->type_name("N");
+  verb.add_flag("--quiet", args->quiet, "Print errors only");
+  verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+}
+
+}  // namespace cautious::cli

@@ -1,0 +1,165 @@
+// `cautious reproduce`: the paper's experiments by name, at a scale that the machine can do.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/study_run.h"
+#include "cli/verbs.h"
+#include "recipe/names.h"
+#include "study/halving.h"
+#include "study/reproduce.h"
+
+namespace cautious::cli {
+namespace {
+
+using study::Cost;
+using study::Experiment;
+using study::Scale;
+
+constexpr const char* kExamples =
+    "  cautious reproduce --list\n"
+    "  cautious reproduce table-ablation\n"
+    "  cautious reproduce fig-lambda --scale day --out night\n"
+    "  cautious reproduce table-scales --scale full";
+
+struct Arguments {
+  std::string name, scale = "quick", data, out;
+  int jobs = default_jobs();
+  bool list = false, force = false, quiet = false;
+
+  std::filesystem::path folder() const { return out.empty() ? "reproduced/" + scale : out; }
+  std::string command() const {
+    std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, folder().string());
+    if (!data.empty()) text += " --data " + data;
+    return force ? text + " --force" : text;
+  }
+};
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    throw Error(Fault::failure, "cannot write to standard output");
+  }
+}
+
+std::string duration(double hours) {
+  if (hours < 1) return fmt::format("{:.0f} min", std::max(1.0, hours * 60));
+  if (hours < 100) return fmt::format("{:.1f} h", hours);
+  return fmt::format("{:.2g} years", hours / 24 / 365);
+}
+
+// Of several plans the words before the colon, which they have in common.
+std::string title_of(const std::vector<Experiment>& all) {
+  const std::string& title = all.front().plan.title;
+  return all.size() == 1 ? title : title.substr(0, title.find(':'));
+}
+
+int list(const Arguments& args, Scale scale) {
+  constexpr const char* kRow = "{:<15} {:>5} {:>5} {:>13}  {}\n";
+  const bool full = scale == Scale::full;
+  std::string text = fmt::format(fmt::runtime(kRow), "name", "plans", "runs", full ? "GPU" : "time", "what");
+  for (const std::string& name : study::reproducible()) {
+    const std::vector<Experiment> all = study::experiments(name, scale);
+    std::size_t runs = 0;
+    double hours = 0;
+    for (const Experiment& experiment : all) {
+      const Cost cost = cost_of(experiment);
+      runs += cost.runs;
+      hours += full ? cost.gpu_hours : cost.core_hours / args.jobs;
+    }
+    const std::string time = full ? fmt::format("{:.0f} h", hours) : "about " + duration(hours);
+    text += fmt::format(fmt::runtime(kRow), name, all.size(), runs, time, title_of(all));
+  }
+  text += full ? "estimated at scale full for one GPU of 989 TFLOP/s in bf16 that does 40% of it\n"
+               : fmt::format("estimated at scale {} for {} runs at once\n", args.scale, args.jobs);
+  print(text);
+  return 0;
+}
+
+std::string described(const Experiment& experiment) {
+  const Cost cost = cost_of(experiment);
+  return fmt::format("# {}: {} runs, {:.0f} GPU hours (989 TFLOP/s in bf16, 40% of it), at least {:.1f} GiB each in f32\n{}\n",
+                     experiment.name, cost.runs, cost.gpu_hours, cost.memory / (1 << 30), to_toml(experiment.plan));
+}
+
+int describe(const std::vector<Experiment>& all) {
+  std::string text;
+  for (const Experiment& experiment : all) text += described(experiment);
+  print(text);
+  fmt::print(stderr, "cautious: this is the paper's scale, nothing was run; --force runs it on this machine\n");
+  return 0;
+}
+
+// A later stage's plan follows from the results of the one before, so that an interrupted search goes on where it was.
+int run_stages(const Experiment& experiment, const std::filesystem::path& out, const StudyOptions& options) {
+  study::Plan plan = study::without_grid(experiment.plan);
+  for (int stage = 1;; ++stage) {
+    const std::filesystem::path folder = out / fmt::format("stage-{}", stage);
+    if (!options.quiet) {
+      fmt::print(stderr, "{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size());
+    }
+    const int code = run_and_report(plan, folder, options);
+    if (code != 0 || stage == experiment.stages) return code;
+    plan = study::next_stage(plan, study::read_results(folder));
+  }
+}
+
+int run_all(const std::vector<Experiment>& all, const Arguments& args) {
+  const StudyOptions options{.jobs = args.jobs, .quiet = args.quiet, .again = args.command()};
+  for (const Experiment& experiment : all) {
+    const std::filesystem::path out = args.folder() / experiment.name;
+    if (!args.quiet) {
+      const Cost cost = cost_of(experiment);
+      fmt::print(stderr, "{}: {} runs, about {}, into {}\n", experiment.name, cost.runs, duration(cost.core_hours / args.jobs),
+                 out.string());
+    }
+    const int code =
+        experiment.stages > 1 ? run_stages(experiment, out, options) : run_and_report(experiment.plan, out, options);
+    if (code != 0) return code;
+  }
+  return 0;
+}
+
+int run(const Arguments& args) {
+  const Scale scale = named<Scale>("scale", args.scale);
+  check_range("jobs", args.jobs, {1, 1024, false, false});
+  if (args.list) return list(args, scale);
+  if (args.name.empty()) {
+    throw Error(Fault::usage, fmt::format("which experiment? choices: {}; see them with: cautious reproduce --list",
+                                          join(study::reproducible())));
+  }
+  std::vector<Experiment> all = study::experiments(args.name, scale);
+  for (Experiment& experiment : all) {
+    if (args.data.empty()) continue;
+    const auto path = std::ranges::find(experiment.plan.base, "data.path", [](const auto& entry) { return entry.first; });
+    path->second = args.data;
+  }
+  return scale == Scale::full && !args.force ? describe(all) : run_all(all, args);
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("reproduce", "The paper's figures and tables, at the scale of this machine.");
+  verb.footer(kExamples);
+  verb.add_option("NAME", args->name, "A figure or table, as --list names it, or one of its plans")->type_name("");
+  verb.add_flag("--list", args->list, "Names, numbers of runs and estimated times");
+  verb.add_option("--scale", args->scale, "quick: minutes; day: overnight; full: the paper's, printed only (default: quick)")
+      ->type_name("SCALE");
+  verb.add_option("--data", args->data, "Text instead of the plan's: a file, a folder or a known set")->type_name("PATH");
+  verb.add_option("--out", args->out, "Where the studies go, one directory each (default: reproduced/SCALE)")->type_name("DIR");
+  verb.add_option("--jobs", args->jobs, "Runs at once, each with one thread (default: the cores)")->type_name("N");
+  verb.add_flag("--force", args->force, "Run at scale full all the same");
+  verb.add_flag("--quiet", args->quiet, "Print errors only");
+  verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+}
+
+}  // namespace cautious::cli

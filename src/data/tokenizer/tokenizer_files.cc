@@ -1,0 +1,176 @@
+// Which file is what; tiktoken's ranks; GPT-2's encoder.json with vocab.bpe.
+#include "data/tokenizer/tokenizer_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <system_error>
+#include <vector>
+
+#include <cautious/error.h>
+#include "data/mapped_file.h"
+#include "data/tokenizer/tokenizer_json.h"
+#include "io/shown.h"
+#include "recipe/names.h"
+
+namespace cautious::data {
+namespace {
+
+struct Published {
+  std::string_view name, pattern;
+  std::vector<SpecialToken> special;
+};
+
+const std::vector<Published>& published() {
+  static const std::vector<Published> all = {
+      {"r50k_base", kGpt2Pattern, {{50256, std::string(kDocumentEnd)}}},
+      {"p50k_base", kGpt2Pattern, {{50256, std::string(kDocumentEnd)}}},
+      {"cl100k_base",
+       kCl100kPattern,
+       {{100257, std::string(kDocumentEnd)},
+        {100258, "<|fim_prefix|>"},
+        {100259, "<|fim_middle|>"},
+        {100260, "<|fim_suffix|>"},
+        {100276, "<|endofprompt|>"}}},
+      {"o200k_base", kO200kPattern, {{199999, std::string(kDocumentEnd)}, {200018, "<|endofprompt|>"}}}};
+  return all;
+}
+
+const Published& published_as(const std::filesystem::path& path) {
+  const std::string name = path.stem().string();
+  std::vector<std::string_view> names;
+  for (const Published& known : published()) {
+    if (known.name == name) return known;
+    names.push_back(known.name);
+  }
+  refuse_file(path.string(), unknown("tiktoken ranks", name, names) + "; the file's name decides the split pattern");
+}
+
+void each_line(std::string_view text, const std::function<void(std::size_t number, std::string_view line)>& each) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    each(number, line);
+  }
+}
+
+int six_bits(char c) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto found = digits.find(c);
+  return found == digits.npos ? -1 : static_cast<int>(found);
+}
+
+// Nothing unless it is complete, padded, and its unused bits are zero.
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.empty() || text.size() % 4 != 0) return std::nullopt;
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
+  std::string out;
+  unsigned bits = 0, held = 0;
+  for (const char c : text.substr(0, text.size() - padding)) {
+    const int value = six_bits(c);
+    if (value < 0) return std::nullopt;
+    bits = (bits << 6 | static_cast<unsigned>(value)) & 0xffff;
+    held += 6;
+    if (held < 8) continue;
+    held -= 8;
+    out += static_cast<char>(bits >> held & 0xff);
+  }
+  if ((bits & ((1u << held) - 1)) != 0) return std::nullopt;
+  return out;
+}
+
+struct Rank {
+  std::string bytes;
+  Token rank;
+};
+
+Rank rank_of_line(std::string_view line, std::string_view where) {
+  const std::size_t space = line.find(' ');
+  if (space == line.npos) refuse_file(where, fmt::format("{} is no line of tiktoken ranks: BASE64 RANK", io::shown(line)));
+  const std::string_view digits = line.substr(space + 1);
+  auto bytes = from_base64(line.substr(0, space));
+  if (!bytes) refuse_file(where, fmt::format("{} is not base64", io::shown(line.substr(0, space))));
+  Rank rank{*std::move(bytes), 0};
+  const auto [stop, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), rank.rank);
+  if (fault != std::errc{} || stop != digits.data() + digits.size())
+    refuse_file(where, fmt::format("rank {} is not a whole number", io::shown(digits)));
+  return rank;
+}
+
+// Ranks must be dense but for the ids of special tokens: a hole means that lines are missing.
+void check_no_hole(const std::vector<bool>& seen, const Published& kind, const std::string& file) {
+  for (std::size_t id = 0; id < seen.size(); ++id) {
+    const bool special = std::any_of(kind.special.begin(), kind.special.end(), [&](const auto& s) { return s.id == id; });
+    if (!seen[id] && !special) refuse_file(file, fmt::format("no line has rank {}; the largest is {}", id, seen.size() - 1));
+  }
+}
+
+bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+}  // namespace
+
+void refuse_file(std::string_view where, std::string_view what) {
+  throw Error(Fault::data, fmt::format("{}: {}", where, what));
+}
+
+std::string text_of_file(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+Tokenizer read_tiktoken(const std::filesystem::path& path) {
+  const Published& kind = published_as(path);
+  const std::string file = path.string();
+  TokenizerBuilder builder{std::string(kind.pattern)};
+  std::vector<bool> seen;
+  for (const SpecialToken& token : kind.special) check_file(file, builder.add_special(token.id, token.name));
+  each_line(text_of_file(path), [&](std::size_t number, std::string_view line) {
+    const std::string where = fmt::format("{}:{}", file, number);
+    Rank rank = rank_of_line(line, where);
+    check_file(where, builder.add_token(rank.rank, std::move(rank.bytes)));
+    if (rank.rank >= seen.size()) seen.resize(rank.rank + 1);
+    seen[rank.rank] = true;
+  });
+  check_no_hole(seen, kind, file);
+  check_file(file, builder.find_bytes());
+  for (Token id = 0; id < seen.size(); ++id) {
+    if (seen[id]) check_file(file, builder.add_merge_for(id));
+  }
+  return builder.build();
+}
+
+Tokenizer read_gpt2_files(const std::filesystem::path& encoder, const std::filesystem::path& merges) {
+  TokenizerBuilder builder{std::string(kGpt2Pattern)};
+  const nlohmann::json vocabulary = json_of_file(encoder);
+  add_vocabulary(builder, vocabulary, {kDocumentEnd}, encoder.string());
+  each_line(text_of_file(merges), [&](std::size_t number, std::string_view line) {
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
+    check_file(fmt::format("{}:{}", merges.string(), number), add_merge_line(builder, line));
+  });
+  return builder.build();
+}
+
+Tokenizer Tokenizer::read(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    if (is_file(path / "tokenizer.json")) return read_tokenizer_json(path / "tokenizer.json");
+    if (is_file(path / "encoder.json") && is_file(path / "vocab.bpe"))
+      return read_gpt2_files(path / "encoder.json", path / "vocab.bpe");
+    refuse_file(path.string(), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe");
+  }
+  if (!std::filesystem::exists(path, ignored))
+    refuse_file(path.string(), "no such tokenizer; give 'bytes', a tokenizer.json, a .tiktoken file, or a folder with one");
+  if (path.extension() == ".tiktoken") return read_tiktoken(path);
+  if (path.extension() == ".json") return read_tokenizer_json(path);
+  refuse_file(path.string(),
+              "the name does not say what tokenizer it is; valid: a .json or .tiktoken file, or a folder with one");
+}
+
+}  // namespace cautious::data

@@ -1,0 +1,11 @@
+// Text files that the build puts into the program: our script and style sheet, and uPlot's.
+#pragma once
+
+#include <string_view>
+
+namespace cautious {
+
+// uPlot's are empty where the build could not fetch it; figures are then static.
+extern const std::string_view kReportScript, kReportStyle, kUplotScript, kUplotStyle, kUplotLicence;
+
+}  // namespace cautious

@@ -1,0 +1,22 @@
+// A table as data, written as CSV, Markdown, LaTeX and HTML.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cautious {
+
+struct Table {
+  std::string name;   // of its files: letters, digits, '_'
+  std::string title;  // one line
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;  // as long as head; numbers are right-aligned
+  std::string note;                            // below it; may be empty
+};
+
+std::string to_csv(const Table& table);
+std::string to_markdown(const Table& table);
+std::string to_latex(const Table& table);  // booktabs
+std::string to_html(const Table& table);
+
+}  // namespace cautious

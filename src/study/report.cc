@@ -1,0 +1,199 @@
+#include "study/report.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "report/html_page.h"
+#include "study/report_curves.h"
+#include "study/report_facts.h"
+#include "study/report_figures.h"
+#include "study/report_files.h"
+#include "study/report_tables.h"
+
+namespace cautious::study {
+namespace {
+
+// Everything that a report shows, once for the page and for the files beside it.
+struct Report {
+  Figure contrasts, exploratory, arms;
+  std::vector<Figure> sweeps, losses, inside;
+  Table contrast_table, exploratory_table, arm_table, best, runs, settings, paper, provenance;
+  RunFacts facts;
+};
+
+std::vector<std::filesystem::path> run_folders(const Results& results) {
+  std::vector<std::filesystem::path> folders;
+  for (const FinishedRun& run : results.runs) folders.push_back(results.directory / "runs" / run.run.folder);
+  return folders;
+}
+
+Report make_report(const Results& results, const Verdict& verdict) {
+  StudyMetrics metrics(results);
+  Report report{.contrasts = contrasts_figure(verdict, true),
+                .exploratory = contrasts_figure(verdict, false),
+                .arms = arms_figure(results),
+                .sweeps = sweep_figures(results),
+                .losses = {},
+                .inside = {},
+                .contrast_table = contrasts_table(verdict, true),
+                .exploratory_table = contrasts_table(verdict, false),
+                .arm_table = arms_table(results),
+                .best = best_table(results),
+                .runs = runs_table(results),
+                .settings = differences_table(results),
+                .paper = paper_table(results.plan),
+                .provenance = {},
+                .facts = facts_of(run_folders(results))};
+  for (const CurveFigure& what : loss_figures()) report.losses.push_back(arms_curve_figure(what, results, metrics));
+  for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, metrics));
+  report.provenance = provenance_table(report.facts);
+  return report;
+}
+
+std::string status_line(const Results& results) {
+  std::map<RunStatus, std::size_t> counts;
+  for (const FinishedRun& run : results.runs) ++counts[run.status];
+  std::string text = fmt::format("{} of {} runs done", counts[RunStatus::done], results.runs.size());
+  for (const auto& [status, count] : counts) {
+    if (status != RunStatus::done && count > 0) text += fmt::format(", {} {}", count, status_name(status));
+  }
+  text += fmt::format("; {} arms, {} seeds", results.plan.arms.size(), results.plan.seeds.size());
+  const bool ended = counts[RunStatus::waiting] + counts[RunStatus::running] == 0;
+  return ended ? text + "." : text + ". The study has not ended: all below is provisional.";
+}
+
+std::string sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && text.starts_with("no ")) text[0] = 'N';
+  return text.ends_with('.') ? text : text + ".";
+}
+
+std::string size_words(const RunFacts& facts) {
+  if (facts.parameters <= 0) return "These runs are small.";
+  return fmt::format("The largest of these runs trains {} parameters on {} tokens.", count_words(facts.parameters),
+                     count_words(facts.tokens));
+}
+
+double smallest_found(const Verdict& verdict) {
+  double largest = 0;
+  for (const ContrastResult& result : verdict.contrasts) {
+    if (result.primary && result.paired.n > 1) largest = std::max(largest, result.detectable);
+  }
+  return largest;
+}
+
+std::string caution(const RunFacts& facts, const Verdict& verdict) {
+  std::string text =
+      "Scale. " + size_words(facts) +
+      " Matched runs of that size can show how the rules differ here, under equal weights at the start and equal data, and "
+      "whether a difference stands out from the chance of the seed. They cannot show that it holds, grows or vanishes for "
+      "larger "
+      "models, longer training or other data.";
+  if (const double found = smallest_found(verdict); found >= 5e-5) {
+    text += fmt::format(
+        " An interval that includes 0 is no proof of equality: with these seeds, a true difference below about {:.4f} nats "
+        "would "
+        "often be missed.",
+        found);
+  }
+  return text;
+}
+
+void add_head(HtmlPage& page, const Results& results, const Verdict& verdict, const Report& report) {
+  page.paragraph(status_line(results), "status");
+  page.paragraph(sentence(verdict.sentence), "verdict");
+  if (!results.plan.about.empty()) page.paragraph(results.plan.about);
+  page.paragraph(caution(report.facts, verdict), "caution");
+}
+
+void add_contrasts(HtmlPage& page, const Verdict& verdict, const Report& report) {
+  if (verdict.contrasts.empty()) return;
+  page.section("Differences");
+  if (!report.contrast_table.rows.empty()) {
+    page.figure(report.contrasts);
+    page.table(report.contrast_table);
+  }
+  if (verdict.exploratory == 0) return;
+  const bool one = verdict.exploratory == 1;
+  page.open_details(fmt::format("{} exploratory {}", verdict.exploratory, one ? "comparison" : "comparisons"));
+  page.paragraph(
+      fmt::format("{} not fixed beforehand. Among {} comparisons without any true difference, {:.2g} on average have "
+                  "p < 0.05; a correction for their number (Bonferroni) asks for p < {:.2g}.",
+                  one ? "It was" : "They were", verdict.exploratory, 0.05 * static_cast<double>(verdict.exploratory),
+                  0.05 / static_cast<double>(verdict.exploratory)));
+  page.figure(report.exploratory);
+  page.table(report.exploratory_table);
+  page.close_details();
+}
+
+void add_paper(HtmlPage& page, const Report& report) {
+  if (report.paper.rows.empty()) return;
+  page.section("Beside the paper");
+  page.paragraph("The paper's models and data are others than these, so only directions can be compared, not numbers.");
+  page.tables_side_by_side({report.paper, report.best});
+}
+
+void add_commands(HtmlPage& page, const Results& results) {
+  page.section("Run it again");
+  page.paragraph("In the directory of this study:");
+  std::vector<std::string> lines{"# the whole study, in a new directory", "cautious study plan.toml --out again",
+                                 "# this report, from the runs that are here", "cautious report ."};
+  if (!results.runs.empty()) {
+    const PlannedRun& first = results.runs.front().run;
+    lines.insert(lines.end(),
+                 {"# one run of it", fmt::format("cautious train --config 'runs/{}/config.toml' --out one", first.folder)});
+  }
+  page.commands(lines);
+}
+
+std::string page_of(const Results& results, const Verdict& verdict, const Report& report) {
+  HtmlPage page(results.plan.title.empty() ? "Study" : results.plan.title);
+  add_head(page, results, verdict, report);
+  add_contrasts(page, verdict, report);
+  page.section("Arms");
+  page.figure(report.arms);
+  for (const Figure& figure : report.sweeps) page.figure(figure);
+  page.open_details("Table of arms and points");
+  page.table(report.arm_table);
+  page.close_details();
+  add_paper(page, report);
+  page.section("Loss");
+  for (const Figure& figure : report.losses) page.figure(figure);
+  page.section("Inside the optimizer");
+  for (const Figure& figure : report.inside) page.figure(figure);
+  page.section("Settings");
+  page.table(report.settings);
+  page.section("Runs");
+  page.open_details(fmt::format("Table of {} runs", report.runs.rows.size()));
+  page.table(report.runs);
+  page.close_details();
+  add_commands(page, results);
+  if (!report.provenance.rows.empty()) {
+    page.section("Provenance");
+    page.table(report.provenance);
+  }
+  return page.finish();
+}
+
+}  // namespace
+
+std::string report_html(const Results& results, const Verdict& verdict) {
+  return page_of(results, verdict, make_report(results, verdict));
+}
+
+std::filesystem::path write_report(const Results& results) {
+  const Verdict verdict = verdict_of(results);
+  const Report report = make_report(results, verdict);
+  std::vector<Figure> figures{report.contrasts, report.arms};
+  if (verdict.exploratory > 0) figures.push_back(report.exploratory);
+  for (const auto* more : {&report.sweeps, &report.losses, &report.inside})
+    figures.insert(figures.end(), more->begin(), more->end());
+  std::vector<Table> tables{report.contrast_table, report.arm_table, report.best,
+                            report.runs,           report.settings,  report.provenance};
+  if (verdict.exploratory > 0) tables.push_back(report.exploratory_table);
+  if (!report.paper.rows.empty()) tables.push_back(report.paper);
+  return write_files(results.directory, page_of(results, verdict, report), figures, tables);
+}
+
+}  // namespace cautious::study

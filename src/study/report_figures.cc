@@ -1,0 +1,168 @@
+#include "study/report_figures.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace cautious::study {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+std::string short_key(const std::string& key) { return key.substr(key.rfind('.') + 1); }
+
+std::vector<double> finite(const std::vector<double>& values) {
+  std::vector<double> result;
+  std::ranges::copy_if(values, std::back_inserter(result), [](double value) { return std::isfinite(value); });
+  return result;
+}
+
+// NaN for what is no number.
+double number_of(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : kNone;
+}
+
+// The arm's losses at this value of the axis, at the best point of the other axes.
+std::vector<double> best_losses(const Results& results, const std::string& arm, const Axis& axis, const std::string& value) {
+  std::vector<double> best;
+  for (const Overrides& point : points_of(results, arm)) {
+    if (std::ranges::find(point, std::pair(axis.key, value)) == point.end()) continue;
+    std::vector<double> losses = finite(losses_of(results, arm, point));
+    if (losses.empty()) continue;
+    if (best.empty() || spread_of(losses).mean < spread_of(best).mean) best = std::move(losses);
+  }
+  return best;
+}
+
+ChartSeries sweep_series(const Results& results, const Arm& arm, const Axis& axis) {
+  std::vector<std::pair<double, std::string>> values;
+  for (const std::string& value : axis.values) values.emplace_back(number_of(value), value);
+  std::ranges::sort(values);
+  ChartSeries series;
+  series.name = arm.name;
+  series.markers = true;
+  for (const auto& [x, value] : values) {
+    const std::vector<double> losses = best_losses(results, arm.name, axis, value);
+    if (losses.empty()) continue;
+    const auto [low, high] = std::ranges::minmax(losses);
+    series.x.push_back(x);
+    series.y.push_back(spread_of(losses).mean);
+    series.low.push_back(low);
+    series.high.push_back(high);
+  }
+  return series;
+}
+
+// All of one name and style, so that they share a place in the legend.
+ChartSeries optimum_of(const ChartSeries& series, std::size_t place) {
+  ChartSeries optimum;
+  optimum.name = "best of each arm";
+  optimum.colour = 6;
+  optimum.x = {series.x[place]};
+  optimum.y = {series.y[place]};
+  optimum.markers = true;
+  return optimum;
+}
+
+// A log axis where the values are positive and span at least a decade.
+Scale scale_of(const std::vector<double>& values) {
+  const auto [low, high] = std::ranges::minmax(values);
+  return low > 0 && high >= 10 * low ? Scale::log : Scale::linear;
+}
+
+Figure sweep_figure(const Results& results, const Axis& axis, const std::vector<double>& values) {
+  const std::string key = short_key(axis.key);
+  LineChart chart;
+  chart.title = fmt::format("Validation loss over {}", key);
+  chart.x_label = key;
+  chart.y_label = "validation loss at the end (nats per token)";
+  chart.x_scale = scale_of(values);
+  std::vector<ChartSeries> optima;
+  std::string words;
+  for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
+    ChartSeries series = sweep_series(results, results.plan.arms[i], axis);
+    if (series.x.empty()) continue;
+    series.colour = i;
+    const auto least = static_cast<std::size_t>(std::ranges::min_element(series.y) - series.y.begin());
+    optima.push_back(optimum_of(series, least));
+    words +=
+        fmt::format("{}{} is best at {:g} ({:.4f})", words.empty() ? "" : "; ", series.name, series.x[least], series.y[least]);
+    chart.series.push_back(std::move(series));
+  }
+  chart.series.insert(chart.series.end(), optima.begin(), optima.end());
+  chart.description = words.empty() ? "No run is done." : words + ".";
+  std::string caption = "Mean over the seeds; the band is from the lowest to the highest seed. " + chart.description;
+  if (results.plan.grid.size() > 1) caption += " Other keys of the grid are at the best value for each point.";
+  return {"sweep_" + key, std::move(chart), std::move(caption)};
+}
+
+}  // namespace
+
+std::string point_text(const Overrides& point) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", short_key(key), value));
+  return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Figure contrasts_figure(const Verdict& verdict, bool primary) {
+  IntervalChart chart;
+  chart.title = primary ? "Differences fixed beforehand" : "Exploratory differences";
+  chart.x_label = "difference of validation loss (nats per token), with 95% interval; left of 0: the first is better";
+  chart.reference = 0;
+  for (const ContrastResult& result : verdict.contrasts) {
+    if (result.primary != primary) continue;
+    const Paired& paired = result.paired;
+    const bool none = paired.n == 0;
+    chart.entries.push_back({.name = result.name,
+                             .value = none ? kNone : paired.difference,
+                             .low = none ? kNone : paired.interval.low,
+                             .high = none ? kNone : paired.interval.high,
+                             .points = {}});
+    chart.description += result.sentence + ". ";
+  }
+  return {primary ? "contrasts" : "contrasts_exploratory", std::move(chart), ""};
+}
+
+Figure arms_figure(const Results& results) {
+  IntervalChart chart;
+  chart.title = "Every arm at its best point";
+  chart.x_label = "validation loss at the end (nats per token), with 95% interval of the mean; small dots: single seeds";
+  for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
+    const std::string& arm = results.plan.arms[i].name;
+    const Overrides point = best_point(results, arm);
+    std::vector<double> losses = finite(losses_of(results, arm, point));
+    const Spread spread = spread_of(losses);
+    const std::string name = point.empty() ? arm : fmt::format("{} ({})", arm, point_text(point));
+    if (!losses.empty()) chart.description += fmt::format("{}: {:.4f}. ", name, spread.mean);
+    chart.entries.push_back({.name = name,
+                             .colour = i,
+                             .value = losses.empty() ? kNone : spread.mean,
+                             .low = losses.empty() ? kNone : spread.interval.low,
+                             .high = losses.empty() ? kNone : spread.interval.high,
+                             .points = std::move(losses)});
+  }
+  return {
+      "arms", std::move(chart),
+      "The interval of one arm holds the spread between seeds, which arms share; differences are judged seed by seed. A best "
+      "point is chosen here on the runs that are shown, which flatters arms with more points; contrasts of best points "
+      "choose it on the other seeds."};
+}
+
+std::vector<Figure> sweep_figures(const Results& results) {
+  std::vector<Figure> figures;
+  for (const Axis& axis : results.plan.grid) {
+    std::vector<double> values;
+    for (const std::string& value : axis.values) values.push_back(number_of(value));
+    if (values.size() < 2 || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) continue;
+    figures.push_back(sweep_figure(results, axis, values));
+  }
+  return figures;
+}
+
+}  // namespace cautious::study

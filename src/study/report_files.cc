@@ -1,0 +1,37 @@
+#include "study/report_files.h"
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "io/atomic_file.h"
+
+namespace cautious::study {
+namespace {
+
+std::filesystem::path folder_in(const std::filesystem::path& directory, const char* name) {
+  std::filesystem::path folder = directory / name;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(Fault::failure, fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  return folder;
+}
+
+}  // namespace
+
+std::filesystem::path write_files(const std::filesystem::path& directory, const std::string& page,
+                                  const std::vector<Figure>& figures, const std::vector<Table>& tables) {
+  const std::filesystem::path drawn = folder_in(directory, "figures"), written = folder_in(directory, "tables");
+  for (const Figure& figure : figures) io::write_atomically(drawn / (figure.name + ".svg"), to_svg(figure));
+  for (const Table& table : tables) {
+    io::write_atomically(written / (table.name + ".csv"), to_csv(table));
+    io::write_atomically(written / (table.name + ".md"), to_markdown(table));
+    io::write_atomically(written / (table.name + ".tex"), to_latex(table));
+  }
+  io::write_atomically(directory / "report.html", page);
+  return directory / "report.html";
+}
+
+}  // namespace cautious::study

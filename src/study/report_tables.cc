@@ -1,0 +1,219 @@
+#include "study/report_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "run/config/config.h"
+#include "study/report_figures.h"
+
+namespace cautious::study {
+namespace {
+
+constexpr std::size_t kManySeeds = 1000;
+
+std::string interval_text(const Interval& interval) {
+  if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
+  return fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high);
+}
+
+std::string p_text(double p) {
+  if (std::isnan(p)) return "-";
+  return p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p);
+}
+
+std::string needed_text(std::size_t needed) {
+  if (needed == 0) return "-";
+  return needed > kManySeeds ? fmt::format("> {}", kManySeeds) : std::to_string(needed);
+}
+
+std::vector<std::string> contrast_row(const ContrastResult& result) {
+  const Paired& paired = result.paired;
+  if (paired.n == 0) return {result.name, "-", "-", "-", "-", "0", "-", "-"};
+  const bool several = paired.n > 1;
+  return {result.name,
+          fmt::format("{:+.4f}", paired.difference),
+          interval_text(paired.interval),
+          p_text(paired.t_p),
+          several ? p_text(paired.permutation_p) : "-",
+          std::to_string(paired.n),
+          needed_text(result.needed),
+          several ? number_text(result.detectable, 4) : "-"};
+}
+
+// Of the runs of an arm at a point.
+struct Group {
+  std::vector<double> losses, bits, accuracies, budgets;
+};
+
+Group group_of(const Results& results, const std::string& arm, const Overrides& point) {
+  Group group;
+  for (const FinishedRun& run : results.runs) {
+    if (run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
+    group.losses.push_back(run.loss);
+    group.bits.push_back(run.bits_per_byte);
+    group.accuracies.push_back(run.accuracy);
+    group.budgets.push_back(run.decay_budget);
+  }
+  return group;
+}
+
+std::string mean_text(const std::vector<double>& values, int decimals) {
+  return values.empty() ? "-" : number_text(spread_of(values).mean, decimals);
+}
+
+std::vector<std::string> group_row(const Results& results, const std::string& arm, const Overrides& point) {
+  const Group group = group_of(results, arm, point);
+  const bool some = !group.losses.empty();
+  const Spread spread = spread_of(group.losses);
+  return {arm,
+          point_text(point),
+          std::to_string(group.losses.size()),
+          mean_text(group.losses, 4),
+          some ? number_text(spread.sd, 4) : "-",
+          some ? interval_text(spread.interval) : "-",
+          mean_text(group.bits, 4),
+          mean_text(group.accuracies, 4),
+          mean_text(group.budgets, 2)};
+}
+
+std::string status_text(const FinishedRun& run) {
+  const std::string name = status_name(run.status);
+  return run.failure.empty() ? name : fmt::format("{}: {}", name, run.failure);
+}
+
+using Settings = std::map<std::string, std::string>;
+
+// Of the arm's first run at its best point; the seed is not a difference.
+Settings settings_of(const Results& results, const std::string& arm, std::vector<std::string>& order) {
+  const Overrides point = best_point(results, arm);
+  const auto run =
+      std::ranges::find_if(results.runs, [&](const FinishedRun& r) { return r.run.arm == arm && r.run.point == point; });
+  Settings settings;
+  if (run == results.runs.end()) return settings;
+  for (const ConfigKey& key : config_keys(run->run.config)) {
+    settings[key.name] = key.value;
+    if (std::ranges::find(order, key.name) == order.end()) order.push_back(key.name);
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::string number_text(double value, int decimals) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "-";
+}
+
+std::string status_name(RunStatus status) {
+  switch (status) {
+    case RunStatus::waiting:
+      return "waiting";
+    case RunStatus::running:
+      return "running";
+    case RunStatus::done:
+      return "done";
+    case RunStatus::diverged:
+      return "diverged";
+    case RunStatus::failed:
+      break;
+  }
+  return "failed";
+}
+
+Table contrasts_table(const Verdict& verdict, bool primary) {
+  Table table{
+      .name = primary ? "contrasts" : "contrasts_exploratory",
+      .title = primary ? "Differences of validation loss fixed beforehand (nats per token)"
+                       : "Exploratory differences of validation loss (nats per token)",
+      .head = {"contrast", "difference", "95% interval", "p (t)", "p (flips)", "seeds", "seeds for 80% power", "detectable"},
+      .rows = {},
+      .note =
+          "Paired by seed: runs of one seed share initial weights and order of data. Negative: the first has the "
+          "lower loss. Seeds for 80% power: how many would find a true difference as large as the one measured; detectable: "
+          "the smallest that these seeds find with 80% power. p (t): paired t-test; p (flips): test by "
+          "flipping signs, which with n seeds is never below 2/2^n."};
+  for (const ContrastResult& result : verdict.contrasts) {
+    if (result.primary == primary) table.rows.push_back(contrast_row(result));
+  }
+  return table;
+}
+
+Table arms_table(const Results& results) {
+  Table table{.name = "arms",
+              .title = "Every arm at every point: means over the seeds that are done",
+              .head = {"arm", "point", "seeds", "loss", "sd", "95% interval", "bits per byte", "accuracy", "decay budget"},
+              .rows = {},
+              .note = ""};
+  for (const Arm& arm : results.plan.arms) {
+    for (const Overrides& point : points_of(results, arm.name)) table.rows.push_back(group_row(results, arm.name, point));
+  }
+  return table;
+}
+
+Table best_table(const Results& results) {
+  Table table{.name = "best",
+              .title = "Here, each arm at its best point",
+              .head = {"arm", "point", "validation loss", "sd"},
+              .rows = {},
+              .note = ""};
+  for (const Arm& arm : results.plan.arms) {
+    const std::vector<std::string> row = group_row(results, arm.name, best_point(results, arm.name));
+    table.rows.push_back({row[0], row[1], row[3], row[4]});
+  }
+  return table;
+}
+
+Table runs_table(const Results& results) {
+  Table table{.name = "runs",
+              .title = "Every run",
+              .head = {"arm", "point", "seed", "loss", "bits per byte", "accuracy", "decay budget", "seconds", "status"},
+              .rows = {},
+              .note = "Loss, bits per byte and accuracy on the validation text, at the end."};
+  for (const FinishedRun& run : results.runs) {
+    const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
+    table.rows.push_back({run.run.arm, point_text(run.run.point), std::to_string(run.run.seed), number_text(run.loss, 4),
+                          number_text(run.bits_per_byte, 4), number_text(run.accuracy, 4),
+                          ended ? number_text(run.decay_budget, 2) : "-", ended ? number_text(run.seconds, 1) : "-",
+                          status_text(run)});
+  }
+  return table;
+}
+
+Table differences_table(const Results& results) {
+  Table table{
+      .name = "settings",
+      .title = "Settings in which the arms differ, each at its best point",
+      .head = {"key"},
+      .rows = {},
+      .note =
+          "All other keys are the same; configs/ and runs/*/config.toml have every one. -: the arm's rule has no such key."};
+  std::vector<std::string> order;
+  std::vector<Settings> arms;
+  for (const Arm& arm : results.plan.arms) {
+    table.head.push_back(arm.name);
+    arms.push_back(settings_of(results, arm.name, order));
+  }
+  for (const std::string& key : order) {
+    std::vector<std::string> row{key};
+    std::set<std::string> values;
+    for (const Settings& settings : arms) {
+      const auto found = settings.find(key);
+      const std::string value = found == settings.end() || found->second.empty() ? "-" : found->second;
+      values.insert(value);
+      row.push_back(value);
+    }
+    if (values.size() > 1) table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table paper_table(const Plan& plan) {
+  Table table{.name = "paper", .title = "In the paper", .head = {"what", "number"}, .rows = {}, .note = ""};
+  for (const PaperNumber& number : plan.paper) table.rows.push_back({number.what, number.number});
+  return table;
+}
+
+}  // namespace cautious::study

@@ -1,0 +1,239 @@
+// One thread that starts processes, looks after them a few times a second and tells the watcher. What a run has come to is read
+// from its directory, never taken from the process.
+#include "study/runner.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <cautious/error.h>
+#include "io/atomic_file.h"
+#include "recipe/names.h"
+#include "study/controls.h"
+#include "study/process.h"
+#include "study/study_directory.h"
+
+namespace cautious::study {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// The runs share the machine: each computes with one thread and none waits by spinning.
+const std::vector<std::string> kEnvironment{"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"};
+
+std::string ending(int status, const fs::path& program) {
+  const std::string name = program.filename().string();
+  if (WIFSIGNALED(status)) return fmt::format("{} was ended by signal {}", name, WTERMSIG(status));
+  return fmt::format("{} ended with code {} and no result", name, WEXITSTATUS(status));
+}
+
+// How a run ends that was told to save: by its own exit code, or by the signal before it could listen.
+bool saved_and_left(int status) {
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT;
+  return WEXITSTATUS(status) == 128 + SIGTERM || WEXITSTATUS(status) == 128 + SIGINT;
+}
+
+class Runner {
+ public:
+  Runner(const StudyDirectory& directory, const Plan& plan, const RunnerOptions& options);
+  bool go();
+
+ private:
+  void make_ready(std::size_t run);
+  bool start_waiting();
+  void start(std::size_t run);
+  bool collect();
+  void conclude(std::size_t run, int status);
+  void fail(std::size_t run, std::string why);
+  void stop();
+  void tell(bool at_once);
+  double part_done(const FinishedRun& run) const;
+
+  const StudyDirectory& directory_;
+  const RunnerOptions& options_;
+  std::vector<FinishedRun> runs_;
+  Controls controls_;
+  std::vector<double> progress_;
+  std::map<std::size_t, Process> working_;
+  bool stopping_ = false;
+  Clock::time_point told_{};
+};
+
+Runner::Runner(const StudyDirectory& directory, const Plan& plan, const RunnerOptions& options)
+    : directory_(directory), options_(options), runs_(read_results(directory.path()).runs), controls_(directory, plan, runs_) {
+  for (std::size_t i = 0; i < runs_.size(); ++i) make_ready(i);
+  for (const FinishedRun& run : runs_) progress_.push_back(part_done(run));
+}
+
+void Runner::make_ready(std::size_t run) {
+  FinishedRun& one = runs_[run];
+  if (controls_.must_begin_again(run)) {
+    directory_.log(fmt::format("{}: begins again, for what it follows or what follows it has changed", one.run.folder));
+    fs::remove_all(directory_.run(one.run));
+    one.status = RunStatus::waiting;
+  }
+  if (one.status == RunStatus::failed || one.status == RunStatus::running) one.status = RunStatus::waiting;
+}
+
+// Whether anything changed.
+bool Runner::start_waiting() {
+  bool changed = false;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const FinishedRun& one = runs_[i];
+    if (one.status != RunStatus::waiting) continue;
+    const FinishedRun* const leader = one.run.follows < 0 ? nullptr : &runs_[static_cast<std::size_t>(one.run.follows)];
+    if (leader != nullptr && (leader->status == RunStatus::failed || leader->status == RunStatus::diverged)) {
+      fail(i, fmt::format("the run it follows, {}, {}", leader->run.folder,
+                          leader->status == RunStatus::failed ? "failed" : "diverged"));
+      changed = true;
+    } else if ((leader == nullptr || leader->status == RunStatus::done) &&
+               working_.size() < static_cast<std::size_t>(options_.jobs)) {
+      start(i);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+void Runner::start(std::size_t run) {
+  FinishedRun& one = runs_[run];
+  const fs::path out = directory_.run(one.run), config = directory_.config(one.run);
+  fs::remove(out / "failure.txt");
+  std::vector<std::string> words{options_.program.string(), "train", "--out", out.string(), "--quiet"};
+  const bool resume = fs::exists(out / "config.toml");
+  if (resume) {
+    words.push_back("--resume");
+  } else {
+    io::write_atomically(config, to_toml(controls_.config_of(one.run)));
+    words.insert(words.end(), {"--config", config.string()});
+  }
+  working_.emplace(run, Process(std::move(words), kEnvironment, directory_.words(one.run)));
+  one.status = RunStatus::running;
+  directory_.log(fmt::format("{}: {}", one.run.folder, resume ? "continued" : "started"));
+}
+
+// Whether any run has ended.
+bool Runner::collect() {
+  bool changed = false;
+  for (auto at = working_.begin(); at != working_.end();) {
+    const std::optional<int> status = at->second.ended();
+    if (!status) {
+      ++at;
+      continue;
+    }
+    const std::size_t run = at->first;
+    at = working_.erase(at);
+    conclude(run, *status);
+    changed = true;
+  }
+  return changed;
+}
+
+void Runner::conclude(std::size_t run, int status) {
+  FinishedRun& one = runs_[run];
+  const std::string folder = one.run.folder;
+  Results now = read_results(directory_.path());
+  one = std::move(now.runs.at(run));
+  if (one.status == RunStatus::done) {
+    directory_.log(fmt::format("{}: done, validation loss {}", folder, to_text(one.loss)));
+  } else if (one.status == RunStatus::diverged) {
+    directory_.log(fmt::format("{}: {}", folder, last_line(directory_.words(one.run))));
+  } else if (stopping_ && saved_and_left(status)) {
+    one.status = RunStatus::waiting;
+    directory_.log(fmt::format("{}: interrupted", folder));
+  } else {
+    const std::string words = WIFSIGNALED(status) ? "" : last_line(directory_.words(one.run));
+    fail(run, words.empty() ? ending(status, options_.program) : words);
+  }
+}
+
+void Runner::fail(std::size_t run, std::string why) {
+  constexpr std::string_view kSpeaker = "cautious: ";
+  if (why.starts_with(kSpeaker)) why.erase(0, kSpeaker.size());
+  FinishedRun& one = runs_[run];
+  const fs::path folder = directory_.run(one.run);
+  fs::create_directories(folder);
+  io::write_atomically(folder / "failure.txt", why + "\n");
+  directory_.log(fmt::format("{}: failed: {}", one.run.folder, why));
+  one.status = RunStatus::failed;
+  one.failure = std::move(why);
+}
+
+void Runner::stop() {
+  stopping_ = true;
+  directory_.log("interrupted");
+  for (auto& [run, process] : working_) process.terminate();
+}
+
+double Runner::part_done(const FinishedRun& run) const {
+  if (run.status == RunStatus::done) return 1;
+  const auto steps = static_cast<double>(std::max<std::int64_t>(1, steps_of(run.run.config)));
+  return std::clamp(static_cast<double>(last_step(directory_.run(run.run))) / steps, 0.0, 1.0);
+}
+
+void Runner::tell(bool at_once) {
+  constexpr std::chrono::milliseconds kOften{250};
+  const Clock::time_point now = Clock::now();
+  if (!options_.watch || (!at_once && now - told_ < kOften)) return;
+  told_ = now;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const bool moves = runs_[i].status == RunStatus::running || runs_[i].status == RunStatus::done;
+    if (moves && progress_[i] < 1) progress_[i] = part_done(runs_[i]);
+  }
+  options_.watch(runs_, progress_);
+}
+
+bool Runner::go() {
+  constexpr std::chrono::milliseconds kPause{50};
+  bool changed = true;
+  while (true) {
+    if (!stopping_ && options_.stop && options_.stop()) stop();
+    if (collect()) changed = true;
+    if (!stopping_ && start_waiting()) changed = true;
+    tell(std::exchange(changed, false));
+    if (working_.empty()) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  return !stopping_;
+}
+
+void check_options(const RunnerOptions& options) {
+  constexpr double kMost = 4096;
+  check_range("jobs", options.jobs, {1, kMost, false, false});
+  if (::access(options.program.c_str(), X_OK) != 0) {
+    throw Error(Fault::failure,
+                fmt::format("cannot start {}: {}", options.program.string(), std::generic_category().message(errno)));
+  }
+}
+
+void check_data(const std::vector<PlannedRun>& runs) {
+  for (const PlannedRun& run : runs) {
+    if (!run.config.data.path.empty()) continue;
+    throw Error(Fault::usage,
+                fmt::format("arm '{}': data.path is not set; put data.path = FILE, or a set's name from 'cautious "
+                            "data list', under [base]",
+                            run.arm));
+  }
+}
+
+}  // namespace
+
+bool run_study(const Plan& plan, const fs::path& directory, const RunnerOptions& options) {
+  const std::vector<PlannedRun> runs = expand(plan);
+  check_options(options);
+  check_data(runs);
+  const StudyDirectory study(directory, plan, runs);
+  return Runner(study, plan, options).go();
+}
+
+}  // namespace cautious::study

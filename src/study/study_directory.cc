@@ -1,0 +1,131 @@
+#include "study/study_directory.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include <cautious/error.h>
+#include "io/atomic_file.h"
+#include "recipe/names.h"
+#include "run/append_file.h"
+
+namespace cautious::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPlan = "plan.toml";
+
+[[noreturn]] void fail(std::string_view what, const fs::path& path, const std::error_code& error) {
+  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, in_quotes(path.string()), error.message()));
+}
+
+// What is inside, sorted, but for what a killed process leaves.
+std::vector<std::string> names_in(const fs::path& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name != ".lock" && !(name.starts_with(".cautious-") && name.ends_with(".tmp"))) names.push_back(name);
+  }
+  if (error) fail("list the directory", path, error);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The last `most` bytes of a file; empty if it cannot be read.
+std::string end_of(const fs::path& file, std::streamoff most) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : 0;
+  if (size <= 0) return "";
+  in.seekg(std::max<std::streamoff>(0, size - most));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+[[noreturn]] void refuse_other_plan(const fs::path& path, std::size_t count) {
+  throw Error(Fault::usage, fmt::format("out: {} is the study {}, and none of its {} runs is one of this plan; choose another "
+                                        "directory",
+                                        in_quotes(path.string()), in_quotes(read_plan(path / kPlan).title), count));
+}
+
+// Throws unless the plan can work in there. Changes nothing.
+void check_usable(const fs::path& path, const Plan& plan, const std::vector<PlannedRun>& runs) {
+  const std::vector<std::string> names = names_in(path);
+  if (names.empty()) return;
+  // A plan alone may be the user's own file.
+  for (const std::string_view part : {kPlan, std::string_view("runs"), std::string_view("configs")}) {
+    if (std::ranges::find(names, part) != names.end()) continue;
+    throw Error(Fault::usage, fmt::format("out: {} is not empty and no study: it has {}, but no {}; choose another directory",
+                                          in_quotes(path.string()), in_quotes(names.front()), part));
+  }
+  if (content_of(path / kPlan) == to_toml(plan)) return;
+  const std::vector<std::string> known = names_in(path / "runs");
+  const auto belongs = [&](const PlannedRun& run) { return std::ranges::binary_search(known, run.folder); };
+  if (!known.empty() && std::ranges::none_of(runs, belongs)) refuse_other_plan(path, known.size());
+}
+
+void make_directory(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail("make the directory", path, error);
+}
+
+// The directory, made and looked at.
+fs::path usable(const fs::path& path, const Plan& plan, const std::vector<PlannedRun>& runs) {
+  if (path.empty()) throw Error(Fault::usage, "out: is empty; expected a directory, as in: cautious study plan.toml --out out");
+  make_directory(path);
+  check_usable(path, plan, runs);  // before anything is written into someone's folder
+  fs::path absolute = fs::absolute(path).lexically_normal();
+  return absolute.has_filename() ? absolute : absolute.parent_path();
+}
+
+}  // namespace
+
+StudyDirectory::StudyDirectory(const fs::path& path, const Plan& plan, const std::vector<PlannedRun>& runs)
+    : path_(usable(path, plan, runs)), lock_(path_) {
+  check_usable(path_, plan, runs);  // another process may have been faster
+  for (const char* const folder : {"runs", "configs", "logs"}) make_directory(path_ / folder);
+  const std::string text = to_toml(plan);
+  const bool known = fs::exists(path_ / kPlan);
+  if (known && content_of(path_ / kPlan) == text) return;
+  io::write_atomically(path_ / kPlan, text);
+  log(known ? "the plan has changed" : "the plan is new");
+}
+
+void StudyDirectory::log(std::string_view line) const {
+  const auto now = fmt::gmtime(std::time(nullptr));
+  AppendFile(path_ / "log.txt").append(fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line));
+}
+
+std::int64_t last_step(const fs::path& run) {
+  constexpr std::string_view kBegin = "{\"step\":";  // of a row, see to_json(MetricsRow)
+  constexpr std::streamoff kRows = 1 << 18;
+  const std::string text = end_of(run / "metrics.jsonl", kRows);
+  const std::size_t row = text.rfind(kBegin);
+  std::int64_t step = 0;
+  if (row != std::string::npos) std::from_chars(text.data() + row + kBegin.size(), text.data() + text.size(), step);
+  return step;
+}
+
+std::string last_line(const fs::path& file) {
+  constexpr std::streamoff kLongest = 4096;
+  const std::string text = end_of(file, kLongest);
+  const std::size_t end = text.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return "";
+  const std::size_t before = text.find_last_of("\r\n", end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return text.substr(begin, end + 1 - begin);
+}
+
+}  // namespace cautious::study

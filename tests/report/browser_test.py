@@ -1,0 +1,129 @@
+"""A report as a reader sees it, in headless Chromium: it draws, zooms, is legible in both schemes and asks nobody for anything.
+
+usage: browser_test.py PROGRAM STUDY_SAMPLE_WRITE [FOLDER for screenshots]
+"""
+import html
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, WRITE_SAMPLE = sys.argv[1:3]
+PICTURES = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
+HERE = pathlib.Path(__file__).resolve().parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+         "--virtual-time-budget=4000", "--enable-logging=stderr", "--v=0"]
+SCHEMES = {"dark": 0, "light": 1}
+# Whatever is not in the page itself is forbidden, so that a request is an error in the console.
+POLICY = ("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
+          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">")
+
+
+class Browser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not CHROMIUM:
+            raise RuntimeError("there is no chromium; install what cmake/deps.sh lists")
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.study = cls.folder / "study"
+        subprocess.run([WRITE_SAMPLE, cls.study], check=True)
+        done = subprocess.run([PROGRAM, "report", cls.study], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        cls.page = pathlib.Path(done.stdout.rstrip("\n"))
+        assert cls.page == cls.study / "report.html", done.stdout
+        cls.text = cls.page.read_text()
+        assert "var uPlot=" in cls.text, "uPlot is not in the page: npm could not fetch it when this was built; build again with network"
+        cls.probed = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def chromium(self, page, *flags, scheme="light", size="1000,1400"):
+        profile = tempfile.mkdtemp(dir=self.folder)
+        done = subprocess.run([CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--window-size={size}",
+                               f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", *flags, page.as_uri()],
+                              capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        self.assertEqual(words, [], "the console must stay silent")
+        return done.stdout
+
+    def probe(self, scheme, size="1000,1400", script=True):
+        """What the page's own scripts see, once per setting."""
+        key = scheme, size, script
+        if key not in self.probed:
+            text = self.text.replace("<head>", "<head>" + POLICY, 1)
+            if not script:
+                text = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
+            page = self.folder / "probed.html"
+            page.write_text(text.replace("</body>", f"<script>{(HERE / 'probe.js').read_text()}</script></body>"))
+            dom = self.chromium(page, "--dump-dom", scheme=scheme, size=size)
+            found = re.search(r'<pre id="probe">(.*?)</pre>', dom, re.S)
+            self.assertTrue(found, "the probe did not end")
+            self.probed[key] = json.loads(html.unescape(found.group(1)))
+        return self.probed[key]
+
+    def test_every_line_chart_zooms(self):
+        seen = self.probe("light")
+        self.assertEqual(seen["data"], 11)
+        self.assertEqual(seen["canvases"], seen["data"])
+        self.assertEqual(seen["stills"], 2, "the interval charts that are not folded")
+        self.assertGreater(seen["inked"], 500, "pixels of the first chart that are not transparent")
+
+    def test_dragging_zooms_and_a_double_click_shows_all(self):
+        before, zoomed, after = (float(x) for x in self.probe("light")["left_step"])
+        self.assertLess(before, 100)
+        self.assertGreater(zoomed, 400)
+        self.assertEqual(after, before)
+
+    def test_a_click_on_a_name_hides_its_line(self):
+        self.assertEqual(self.probe("light")["hidden"], [False, True])
+
+    def test_legible_in_both_schemes(self):
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                seen = self.probe(scheme)
+                self.assertEqual(seen["dark"], scheme == "dark")
+                self.assertGreater(seen["texts"], 100)
+                self.assertGreaterEqual(seen["contrast"][0], 4.5, seen["contrast"][1])
+        self.assertNotEqual(self.probe("light")["ground"], self.probe("dark")["ground"])
+        self.assertNotEqual(self.probe("light")["stroke"], self.probe("dark")["stroke"])
+
+    def test_nothing_is_fetched(self):
+        for scheme in SCHEMES:
+            self.assertEqual(self.probe(scheme)["fetched"], [])
+
+    def test_fits_narrow_and_wide_windows(self):
+        for size in ("500,900", "1000,1400", "2400,1400"):
+            with self.subTest(size):
+                seen = self.probe("light", size)
+                self.assertLessEqual(seen["page_width"], seen["window_width"])
+
+    def test_readable_without_scripts(self):
+        seen = self.probe("light", script=False)
+        self.assertEqual((seen["canvases"], seen["stills"], seen["broken"]), (0, 13, 0))
+
+    def test_pictures(self):
+        for scheme in SCHEMES:
+            picture = (PICTURES or self.folder) / f"report_{scheme}.png"
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            self.chromium(self.page, f"--screenshot={picture}", scheme=scheme, size="1000,4000")
+            self.assertGreater(picture.stat().st_size, 50_000)
+
+    def test_run_report_draws(self):
+        run = next((self.study / "runs").iterdir())
+        done = subprocess.run([PROGRAM, "report", run], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        dom = self.chromium(pathlib.Path(done.stdout.rstrip("\n")), "--dump-dom")
+        self.assertEqual(dom.count("<canvas"), 8)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,195 @@
+// The plans of the paper's experiments: sound at every scale, quick where they say so, with the paper's numbers beside them.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "recipe/names.h"
+#include "study/reproduce.h"
+#include "study_plan.h"
+
+namespace cautious::study {
+namespace {
+
+constexpr std::array<Scale, 3> kScales{Scale::quick, Scale::day, Scale::full};
+
+TEST(Reproduce, EveryExperimentOfThePaperIsThere) {
+  const std::vector<std::string> wanted{"fig-gradnorm",   "fig-lambda",  "fig-norms",    "fig-overtrain",
+                                        "fig-ratio",      "fig-scales",  "fig-scaling",  "search",
+                                        "table-ablation", "table-adamc", "table-scales", "table-schedule"};
+  EXPECT_EQ(reproducible(), wanted);
+}
+
+TEST(Reproduce, EveryPlanExpandsAtEveryScale) {
+  for (const BundledPlan& bundled : bundled_plans()) {
+    for (const Scale scale : kScales) {
+      SCOPED_TRACE(bundled.name + " " + name_in_list(scale));
+      const Experiment experiment = read_experiment(bundled, scale);
+      Plan one = experiment.plan;
+      one.seeds.resize(1);
+      const std::vector<PlannedRun> runs = expand(one);
+      EXPECT_FALSE(runs.empty());
+      EXPECT_FALSE(experiment.plan.title.empty());
+      EXPECT_NE(experiment.plan.about.find("The paper"), std::string::npos);
+      EXPECT_NE(experiment.plan.about.find("Ours"), std::string::npos);
+      EXPECT_FALSE(experiment.plan.paper.empty());
+      // Of halving all runs of a stage must have the same length.
+      std::set<std::int64_t> steps;
+      for (const PlannedRun& run : runs) steps.insert(steps_of(run.config));
+      EXPECT_TRUE(experiment.stages == 1 || steps.size() == 1);
+    }
+  }
+}
+
+TEST(Reproduce, QuickIsMinutesAndDayIsANightOnTwoCores) {
+  for (const std::string& name : reproducible()) {
+    SCOPED_TRACE(name);
+    double quick = 0, day = 0;
+    for (const Experiment& experiment : experiments(name, Scale::quick)) quick += cost_of(experiment).core_hours;
+    for (const Experiment& experiment : experiments(name, Scale::day)) day += cost_of(experiment).core_hours;
+    EXPECT_LT(quick / 2 * 60, 6) << "minutes";
+    EXPECT_LT(day / 2, 14) << "hours";
+  }
+}
+
+// Two-sided 5%, 80% power: (1.96 + 0.84)^2 (sd / difference)^2 pairs, and a little more because sd is estimated.
+TEST(Reproduce, ByDayThereAreSeedsEnoughForTheEffectSizes) {
+  for (const char* name : {"fig-lambda", "table-ablation", "table-scales", "table-adamc", "table-schedule", "fig-overtrain"}) {
+    for (const Experiment& experiment : experiments(name, Scale::day)) {
+      EXPECT_GE(static_cast<double>(experiment.plan.seeds.size()), 2.8 * 2.8 * (0.007 * 0.007) / (0.005 * 0.005)) << name;
+    }
+  }
+}
+
+TEST(Reproduce, FullIsThePapersSizes) {
+  const std::map<std::string, std::int64_t> wanted{
+      {"fig-lambda-adamw", 338440704}, {"table-adamc", 338440704},   {"table-schedule", 338440704}, {"scales-small", 338440704},
+      {"scales-medium", 985891840},    {"scales-large", 2321380352}, {"fig-norms", 985891840},      {"search-lion", 338440704}};
+  for (const auto& [name, parameters] : wanted) {
+    SCOPED_TRACE(name);
+    const Experiment experiment = experiments(name, Scale::full).at(0);
+    Plan one = experiment.plan;
+    one.seeds.resize(1);
+    for (const PlannedRun& run : expand(one)) {
+      ASSERT_EQ(size_of(run.config.model.shape, 1, 1, false).parameters, parameters);
+      ASSERT_EQ(sequence_length(run.config), 2048);
+      ASSERT_EQ(run.config.train.tokens_per_param, 20);
+    }
+  }
+}
+
+// The paper's grid: 21 of 24 learning rates, 7 warmups, 3 x 5 betas; and no halving.
+TEST(Reproduce, TheFullSearchIsTheWholeGrid) {
+  const Experiment experiment = experiments("search-adamw", Scale::full).at(0);
+  EXPECT_EQ(experiment.stages, 1);
+  EXPECT_EQ(cost_of(experiment).runs, 21u * 7 * 3 * 5);
+  EXPECT_EQ(experiments("search-adamw", Scale::day).at(0).stages, 3);
+}
+
+// All that a table of the paper has, row by row.
+TEST(Reproduce, TheTablesNumbersAreBesideOurs) {
+  std::map<std::string, std::string> numbers;
+  for (const Experiment& experiment : experiments("table-scales", Scale::day)) {
+    for (const PaperNumber& entry : experiment.plan.paper) numbers[entry.what] = entry.number;
+  }
+  EXPECT_EQ(numbers.size(), 36u);
+  EXPECT_EQ(numbers["AdamW, 338M, validation loss"], "3.0136");
+  EXPECT_EQ(numbers["Lion + CWD, 338M, validation loss"], "3.0012");
+  EXPECT_EQ(numbers["Muon, 986M, validation loss"], "2.6968");
+  EXPECT_EQ(numbers["Muon + CWD, 2B, validation loss"], "2.4703");
+  EXPECT_EQ(numbers["Lion, 986M, validation accuracy"], "0.4545");
+  EXPECT_EQ(numbers["Muon + CWD, 2B, validation accuracy"], "0.4873");
+}
+
+TEST(Reproduce, AnExperimentWithoutSuchANameHasASuggestion) {
+  EXPECT_EQ(message([] { experiments("fig-lamda", Scale::quick); }),
+            "no experiment named 'fig-lamda'; did you mean 'fig-lambda'? choices: fig-gradnorm, fig-lambda, fig-norms, "
+            "fig-overtrain, fig-ratio, fig-scales, fig-scaling, search, table-ablation, table-adamc, table-scales, "
+            "table-schedule");
+}
+
+// A figure and a table of the same runs share their plan.
+TEST(Reproduce, AnItemMayHaveSeveralPlansAndAPlanSeveralItems) {
+  const auto names = [](std::string_view item) {
+    std::vector<std::string> all;
+    for (const Experiment& experiment : experiments(item, Scale::quick)) all.push_back(experiment.name);
+    return all;
+  };
+  EXPECT_EQ(names("fig-lambda"), (std::vector<std::string>{"fig-lambda-adamw", "fig-lambda-lion", "fig-lambda-muon"}));
+  EXPECT_EQ(names("fig-scales"), names("table-scales"));
+  EXPECT_EQ(names("search-muon"), std::vector<std::string>{"search-muon"});
+}
+
+constexpr std::string_view kScaled = R"(reproduces = ["x"]
+title = "t"
+about = "One."
+seeds = 4
+[base]
+model.preset = "nano-100k"
+data.path = "gcide"
+train.tokens_per_param = 20
+[grid]
+"optimizer.weight_decay" = [0.1, 0.2, 0.4]
+[[arm]]
+name = "plain"
+optimizer.lr = 1e-2
+[[arm]]
+name = "cwd"
+optimizer.decay = "cautious"
+[scale.quick]
+seeds = 2
+about = "Two."
+base.train.steps = 7
+grid."optimizer.lr" = [1, 2]
+arm."plain".optimizer.lr = 1e-3
+)";
+
+TEST(Scale, ChangesSeedsBaseGridAndArms) {
+  const std::string text = with(kScaled, "grid.\"optimizer.lr\" = [1, 2]", "grid.\"optimizer.weight_decay\" = [1, 2]");
+  const Experiment day = read_experiment({"x", text}, Scale::day), quick = read_experiment({"x", text}, Scale::quick);
+  EXPECT_EQ(day.plan.seeds.size(), 4u);
+  EXPECT_EQ(day.plan.about, "One.");
+  EXPECT_EQ(day.plan.grid.at(0).values, (std::vector<std::string>{"0.1", "0.2", "0.4"}));
+  EXPECT_EQ(quick.plan.seeds, (std::vector<std::uint64_t>{0, 1}));
+  EXPECT_EQ(quick.plan.about, "One. Two.");
+  EXPECT_EQ(quick.plan.base,
+            (Overrides{{"model.preset", "nano-100k"}, {"data.path", "gcide"}, {"train.steps", "7"}}));  // not 20 per parameter
+  ASSERT_EQ(quick.plan.grid.size(), 1u);
+  EXPECT_EQ(quick.plan.grid[0].values, (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(quick.plan.arms[0].overrides, (Overrides{{"optimizer.lr", "0.001"}}));
+  EXPECT_EQ(quick.plan.arms[1].overrides, day.plan.arms[1].overrides);
+  EXPECT_EQ(expand(quick.plan).size(), 2u * 2 * 2);
+}
+
+TEST(Scale, WhatIsWrongIsALine) {
+  const auto refused = [](std::string_view part, std::string_view other) {
+    return message([&] { read_experiment({"x", with(kScaled, part, other)}, Scale::quick); });
+  };
+  EXPECT_EQ(refused("arm.\"plain\"", "arm.\"plan\""),
+            "x.toml:22: [scale.quick] no arm named 'plan'; did you mean 'plain'? choices: plain, cwd");
+  EXPECT_EQ(refused("seeds = 2", "seeds = 0"), "x.toml:18: seeds is no whole number from 1 to 1000");
+  EXPECT_EQ(refused("[scale.quick]", "[scale.quik]"),
+            "x.toml:17: no key of [scale] named 'quik'; did you mean 'quick'? choices: quick, full");
+  EXPECT_EQ(
+      refused("about = \"Two.\"", "abot = \"Two.\""),
+      "x.toml:19: no key of [scale.quick] named 'abot'; did you mean 'about'? choices: seeds, about, stages, base, grid, arm");
+  EXPECT_EQ(refused("reproduces = [\"x\"]", "reproduces = 1"), "x.toml:1: reproduces is missing or no array of names");
+  EXPECT_EQ(refused("[1, 2]", "1"), "x.toml:21: optimizer.lr of [scale.quick] is not an array");
+}
+
+// By hand: 117056 parameters, 799,000 operations per token, 7 steps of 16 x 128 tokens, and 131072 of the validation data.
+TEST(Cost, CountsOperationsOfRunsAndStages) {
+  Experiment experiment{.name = "", .reproduces = {}, .plan = small({{"model.preset", "nano-100k"}, {"train.steps", "7"}})};
+  experiment.plan.base.emplace_back("eval.every", "0");
+  experiment.plan.grid = {{"optimizer.lr", {"1", "2", "3", "4", "5", "6"}}};
+  const double per_token = size_of(preset("nano-100k"), 16, 128, false).flops_per_token;
+  const double seconds = (7 * 16 * 128 + 131072 / 3.0) * per_token / 30e9;
+  EXPECT_NEAR(cost_of(experiment).core_hours, 6 * (seconds + 3) / 3600, 1e-9);
+  experiment.stages = 3;  // 6 points, then 2, then 1
+  experiment.plan.seeds = {0, 1};
+  EXPECT_EQ(cost_of(experiment).runs, 2u * (6 + 2 + 1));
+  EXPECT_NEAR(cost_of(experiment).core_hours, 2 * ((6 + 2 * 2 + 1 * 4) * seconds + 9 * 3) / 3600, 1e-9);
+}
+
+}  // namespace
+}  // namespace cautious::study

@@ -1,0 +1,213 @@
+// The report of a study and of a run: what the page says, that it holds all it needs, and the files beside it.
+#include <algorithm>
+#include <limits>
+
+#include "report/chart_style.h"
+#include "report/html_page.h"
+#include "report/page_assets.h"
+#include "run_fixture.h"
+#include "study/curves.h"
+#include "study/report.h"
+#include "study/reported.h"
+#include "study_sample.h"
+
+namespace cautious::study {
+namespace {
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+class StudyReport : public RunFiles {
+ protected:
+  void SetUp() override {
+    RunFiles::SetUp();
+    write_sample(directory_);
+  }
+  std::string page() const { return html_of(directory_); }
+  std::filesystem::path run(std::size_t number) const {
+    return directory_ / "runs" / expand(read_plan(directory_ / "plan.toml"))[number].folder;
+  }
+  std::string csv(const std::string& name) const { return content(directory_ / "tables" / (name + ".csv")); }
+};
+
+TEST_F(StudyReport, FilesBesideThePage) {
+  EXPECT_EQ(write_report_of(directory_), directory_ / "report.html");
+  EXPECT_EQ(content(directory_ / "report.html"), page());
+  EXPECT_EQ(names(directory_ / "figures"),
+            (std::set<std::string>{"activation_ratio.svg", "arms.svg", "contrasts.svg", "contrasts_exploratory.svg",
+                                   "decay_budget.svg", "decay_budget_sum.svg", "rms_gradient.svg", "rms_parameters.svg",
+                                   "rms_update.svg", "sweep_weight_decay.svg", "training_loss.svg", "training_loss_end.svg",
+                                   "validation_loss.svg", "validation_loss_end.svg"}));
+  std::set<std::string> tables;
+  for (const char* name : {"arms", "best", "contrasts", "contrasts_exploratory", "paper", "provenance", "runs", "settings"}) {
+    for (const char* end : {".csv", ".md", ".tex"}) tables.insert(std::string(name) + end);
+  }
+  EXPECT_EQ(names(directory_ / "tables"), tables);
+}
+
+// The best points differ by exactly 0.1 on every seed, so the interval has no width.
+TEST_F(StudyReport, Numbers) {
+  write_report_of(directory_);
+  EXPECT_TRUE(csv("contrasts")
+                  .find("\"cwd - plain, each at its best weight_decay\",-0.1000,\"[-0.1000, -0.1000]\",< 0.001,0.250,3,2,") !=
+              std::string::npos)
+      << csv("contrasts");
+  EXPECT_EQ(csv("best"),
+            "arm,point,validation loss,sd\nplain,weight_decay=0.1,2.0000,0.0500\ncwd,weight_decay=1,1.9000,0.0500\n"
+            "none,-,2.5000,0.0500\n");
+  EXPECT_EQ(csv("paper"), "what,number\n\"AdamW, 338M, validation loss\",3.0136\n");
+  EXPECT_EQ(count(csv("runs"), ",done\n"), 15u);
+  EXPECT_NE(csv("runs").find("cwd,weight_decay=1,2,1.9500,2.8133,0.5000,250.00,12.5,done\n"), std::string::npos);
+  EXPECT_EQ(count(csv("contrasts_exploratory"), "\n"), 3u);
+}
+
+TEST_F(StudyReport, OnlyKeysThatDiffer) {
+  write_report_of(directory_);
+  const std::string settings = csv("settings");
+  EXPECT_TRUE(settings.starts_with("key,plain,cwd,none\n")) << settings;
+  EXPECT_NE(settings.find("optimizer.weight_decay,0.1,1"), std::string::npos) << settings;
+  EXPECT_NE(settings.find("optimizer.decay,"), std::string::npos) << settings;
+  EXPECT_EQ(settings.find("model."), std::string::npos) << settings;
+  EXPECT_EQ(settings.find("seed"), std::string::npos) << settings;
+}
+
+TEST_F(StudyReport, ThePageNeedsNothingElse) {
+  const std::string html = page();
+  EXPECT_EQ(count(html, "<img class=\"still\""), 14u);
+  EXPECT_EQ(count(html, "src=\"data:image/svg+xml;base64,"), 14u);
+  EXPECT_EQ(count(html, "src="), 14u);
+  EXPECT_EQ(count(html, "<link "), 1u);
+  EXPECT_NE(html.find("<link rel=\"icon\" href=\"data:,\">"), html.npos);
+  EXPECT_EQ(count(html, "@import"), 0u);
+  EXPECT_EQ(count(html, "url("), 0u);
+  EXPECT_EQ(html.find(directory_.string()), html.npos);
+}
+
+TEST_F(StudyReport, TextOfThePlanIsText) {
+  const std::string html = page();
+  EXPECT_NE(html.find("<h1>Does &lt;CWD&gt; help &amp; how?</h1>"), html.npos);
+  EXPECT_NE(html.find("<p>Small runs &lt;/script&gt; beside the paper's.</p>"), html.npos);
+  EXPECT_EQ(html.find("<CWD>"), html.npos);
+}
+
+TEST_F(StudyReport, SaysWhatItMustSay) {
+  const std::string html = page();
+  for (const char* words : {"15 of 15 runs done; 3 arms, 3 seeds.", "312 thousand parameters on 16.4 million tokens",
+                            "2 exploratory comparisons", "asks for p &lt; 0.025", "cautious study plan.toml --out again",
+                            "<td>A CPU</td>", "plain is best at 0.1 (2.0000); cwd is best at 1 (1.9000)"}) {
+    EXPECT_NE(html.find(words), html.npos) << words;
+  }
+  EXPECT_NE(html.find("<p class=\"verdict\">cwd has a lower validation loss than plain, by 0.1000"), html.npos);
+  EXPECT_EQ(html.find("provisional"), html.npos);
+}
+
+TEST_F(StudyReport, RunsThatAreNotDone) {
+  std::filesystem::remove_all(run(0));
+  std::filesystem::remove(run(1) / "summary.json");
+  write_sample_summary(run(2), 9, "diverged");
+  std::filesystem::remove(run(3) / "summary.json");
+  store(run(3) / "failure.txt", "first\nno <space> left\n");
+  const std::string html = page();
+  EXPECT_NE(html.find("11 of 15 runs done, 1 waiting, 1 running, 1 diverged, 1 failed; "), html.npos);
+  EXPECT_NE(html.find("The study has not ended: all below is provisional."), html.npos);
+  EXPECT_NE(html.find("<td>failed: no &lt;space&gt; left</td>"), html.npos);
+}
+
+TEST_F(StudyReport, NothingHasRun) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ / "runs")) std::filesystem::remove_all(entry.path());
+  const std::string html = page();
+  EXPECT_NE(html.find("0 of 15 runs done, 15 waiting;"), html.npos);
+  EXPECT_NE(html.find("These runs are small."), html.npos);
+  EXPECT_EQ(html.find("Provenance"), html.npos);
+  EXPECT_EQ(html.find(">nan<"), html.npos);
+}
+
+TEST_F(StudyReport, OfOneRun) {
+  EXPECT_EQ(write_report_of(run(0)), run(0) / "report.html");
+  const std::string html = content(run(0) / "report.html");
+  EXPECT_EQ(count(html, "<img class=\"still\""), 8u);
+  EXPECT_NE(html.find("<td>decay_budget</td><td>250</td>"), html.npos);
+  EXPECT_TRUE(names(run(0) / "figures").contains("loss.svg"));
+  std::filesystem::remove(run(0) / "metrics.jsonl");
+  EXPECT_NE(html_of(run(0)).find("There are no metrics yet."), std::string::npos);
+}
+
+TEST_F(StudyReport, OtherDirectoriesAreRefused) {
+  const auto none = directory_ / "none", other = directory_ / "runs";
+  EXPECT_EQ(refused(Fault::usage, [&] { write_report_of(none); }),
+            "'" + none.string() + "' is no directory; give that of a study or of a run");
+  EXPECT_EQ(refused(Fault::usage, [&] { write_report_of(other); }),
+            "'" + other.string() + "' is neither a study (it has no plan.toml) nor a run (no config.toml)");
+  store(directory_ / "figures", "");
+  EXPECT_NE(refused(Fault::failure, [&] { write_report_of(directory_); }).find("figures: cannot be made: "), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "report.html"));
+}
+
+TEST_F(StudyReport, DamagedMetricsNameFileAndLine) {
+  store(run(0) / "metrics.jsonl", "{\"step\":1,\"loss\":2}\nnonsense\n");
+  EXPECT_NE(refused(Fault::data, [&] { page(); }).find("metrics.jsonl: line 2"), std::string::npos);
+}
+
+TEST_F(StudyReport, StampFollowsTheFiles) {
+  const std::string before = stamp_of(directory_);
+  EXPECT_EQ(stamp_of(directory_), before);
+  write_report_of(directory_);
+  EXPECT_EQ(stamp_of(directory_), before);  // or watching would never rest
+  std::ofstream(run(4) / "metrics.jsonl", std::ios::app) << "{\"step\":2000}\n";
+  EXPECT_NE(stamp_of(directory_), before);
+}
+
+TEST(Curves, MeanBandAndSum) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const Curve a = curve_of({{10, {{"x", 1}}}, {20, {{"y", 5}}}, {30, {{"x", kNone}}}, {40, {{"x", 3}}}}, "x");
+  EXPECT_EQ(a.steps, (std::vector<double>{10, 40}));
+  EXPECT_EQ(summed(a).values, (std::vector<double>{10, 100}));
+  const ChartSeries mean = mean_series({a, {{10, 20, 40}, {2, 7, 5}}});
+  EXPECT_EQ(mean.x, (std::vector<double>{10, 40}));
+  EXPECT_EQ(mean.y, (std::vector<double>{1.5, 4}));
+  EXPECT_EQ(mean.low, (std::vector<double>{1, 3}));
+  EXPECT_EQ(mean.high, (std::vector<double>{2, 5}));
+  EXPECT_TRUE(mean_series({a}).low.empty());
+}
+
+TEST(ChartJson, ThinsCutsAndEscapes) {
+  LineChart chart;
+  chart.title = "</script>";
+  chart.y_scale = Scale::log;
+  chart.x_range = {1000, 3000};
+  ChartSeries series;
+  for (int i = 0; i <= 4000; ++i) {
+    series.x.push_back(i);
+    series.y.push_back(i == 1000 ? -1 : 1);
+  }
+  chart.series = {series};
+  const std::string json = chart_json(chart);
+  EXPECT_EQ(json.find("</"), json.npos);
+  EXPECT_NE(json.find("\"x\":[1000,"), json.npos);
+  EXPECT_NE(json.find(",3000],\"y\":[null,1,"), json.npos);
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(json.substr(json.find("\"y\":[")), ',')), 599u);
+}
+
+// The script draws with the colours and dashes of the still figures.
+TEST(PageStyle, IsThatOfTheFigures) {
+  const std::string chart(kChartStyle), page(kReportStyle);
+  const std::size_t dark_chart = chart.find("@media"), dark_page = page.find("@media");
+  const auto after = [](const std::string& text, std::size_t from, const std::string& key, const char* end) {
+    const std::size_t at = text.find(key, from) + key.size();
+    return text.substr(at, text.find_first_of(end, at) - at);
+  };
+  for (std::size_t i = 0; i < kSeriesStyles; ++i) {
+    const std::string page_key = fmt::format("--s{}: ", i);
+    EXPECT_EQ(after(page, 0, page_key, ";"), after(chart, 0, fmt::format(".s{}{{color:", i), "}")) << i;
+    EXPECT_EQ(after(page, dark_page, page_key, ";"), after(chart, dark_chart, fmt::format(".name.s{}{{color:", i), "}")) << i;
+    if (i == 0) continue;  // a full line
+    const std::string dash = fmt::format(".line.s{}{{stroke-dasharray:", i);
+    EXPECT_EQ(after(page, 0, fmt::format("--d{}: ", i), ";"), after(chart, 0, dash, "}")) << i;
+  }
+}
+
+}  // namespace
+}  // namespace cautious::study
