@@ -6,11 +6,12 @@
 int main(int argc, char** argv) {
   using namespace cautious::cli;
   constexpr const char* kExamples =
-      "  cautious replay trace.safetensors --optimizer adamw --decay cautious --lr 1e-3 --out out.safetensors\n"
-      "  cautious train --preset nano-1m --dry-run\n"
+      "  cautious data get gcide\n"
+      "  cautious train --preset nano-300k --data.path=gcide --optimizer.decay=cautious --out runs/cwd\n"
+      "  cautious compare --optimizer adamw --data corpus.txt\n"
+      "  cautious reproduce --list\n"
       "  cautious lab toy --out toy\n"
-      "  cautious bench step --json\n"
-      "  cautious replay --help";
+      "  cautious train --help";
   return run_program(argc, argv, kExamples, [argv](CLI::App& app, Verb& chosen) {
     add_replay(app, chosen);
     add_lab(app, chosen);

@@ -11,7 +11,7 @@ import unittest
 
 from train_fixture import PROGRAM, TINY, Training, run
 
-NUMPY_MODEL = pathlib.Path(__file__).resolve().parent.parent / "run" / "llama_numpy.py"
+NUMPY_MODEL = pathlib.Path(__file__).resolve().parent.parent / "program" / "llama_numpy.py"
 
 
 class Runs(Training):
