@@ -12,6 +12,7 @@
 #include "cli/study_run.h"
 #include "cli/verbs.h"
 #include "recipe/names.h"
+#include "run/directory.h"
 #include "study/compare.h"
 
 namespace cautious::cli {
@@ -31,12 +32,12 @@ struct Arguments {
 
   std::string command(const std::string& directory) const {
     std::string text = fmt::format("cautious compare --optimizer {} --data {} --preset {}", comparison.optimizer,
-                                   comparison.data, comparison.preset);
+                                   shell_word(comparison.data), comparison.preset);
     if (!lambdas.empty()) text += fmt::format(" --lambdas {}", fmt::join(lambdas, ","));
     if (!seeds.empty()) text += " --seeds " + seeds;
     if (!steps.empty()) text += " --steps " + steps;
     if (!lr.empty()) text += " --lr " + lr;
-    return text + " --out " + directory;
+    return text + " --out " + shell_word(directory);
   }
 };
 

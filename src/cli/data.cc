@@ -11,6 +11,7 @@
 
 #include <cautious/error.h>
 
+#include "cli/standard_output.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "data/sets/catalog.h"
@@ -35,12 +36,6 @@ struct Arguments {
     return cache_given ? std::filesystem::path(cache) : data::default_cache();
   }
 };
-
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    throw Error(Fault::failure, "cannot write to standard output");
-  }
-}
 
 std::string json_line(const data::KnownSet& set, const std::filesystem::path& cache) {
   nlohmann::ordered_json row = {{"name", set.name},

@@ -1,6 +1,11 @@
 #include "cli/program.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <new>
@@ -58,9 +63,18 @@ int run(int argc, char** argv, const char* examples, const std::function<void(CL
   }
 }
 
+// A descriptor that the caller closed would be given to the next file that is opened, and messages written into that file.
+void fill_closed_descriptors() {
+  for (int file = 0; file <= 2; ++file) {
+    if (fcntl(file, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) < 0) std::_Exit(kFailure);
+  }
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
+  fill_closed_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is an error with a message
   try {
     return run(argc, argv, examples, add_verbs);
   } catch (const Interrupted& interrupted) {

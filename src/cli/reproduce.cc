@@ -14,6 +14,7 @@
 #include "cli/study_run.h"
 #include "cli/verbs.h"
 #include "recipe/names.h"
+#include "run/directory.h"
 #include "study/halving.h"
 #include "study/reproduce.h"
 
@@ -37,8 +38,8 @@ struct Arguments {
 
   std::filesystem::path folder() const { return out.empty() ? "reproduced/" + scale : out; }
   std::string command() const {
-    std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, folder().string());
-    if (!data.empty()) text += " --data " + data;
+    std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, shell_word(folder()));
+    if (!data.empty()) text += " --data " + shell_word(data);
     return force ? text + " --force" : text;
   }
 };
@@ -52,6 +53,7 @@ void print(const std::string& text) {
 std::string duration(double hours) {
   if (hours < 1) return fmt::format("{:.0f} min", std::max(1.0, hours * 60));
   if (hours < 100) return fmt::format("{:.1f} h", hours);
+  if (hours < 24 * 365) return fmt::format("{:.0f} days", hours / 24);
   return fmt::format("{:.2g} years", hours / 24 / 365);
 }
 

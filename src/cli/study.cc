@@ -10,6 +10,7 @@
 
 #include "cli/study_run.h"
 #include "cli/verbs.h"
+#include "run/directory.h"
 #include "run/live_line.h"
 #include "study/plan.h"
 #include "train/models/config.h"
@@ -48,9 +49,10 @@ int run(const Arguments& args) {
   const study::Plan plan = study::read_plan(args.plan);
   if (args.dry_run) return list(plan);
   if (args.out.empty()) throw Error(Fault::usage, "--out is not given: the directory of the study");
-  return run_and_report(
-      plan, args.out,
-      {.jobs = args.jobs, .quiet = args.quiet, .again = fmt::format("cautious study {} --out {}", args.plan, args.out)});
+  return run_and_report(plan, args.out,
+                        {.jobs = args.jobs,
+                         .quiet = args.quiet,
+                         .again = fmt::format("cautious study {} --out {}", shell_word(args.plan), shell_word(args.out))});
 }
 
 }  // namespace

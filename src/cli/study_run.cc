@@ -51,8 +51,9 @@ void print(const std::string& text) {
   }
 }
 
-void report(const study::Results& results) {
+void report(const study::Results& results, bool quiet) {
   const std::filesystem::path page = study::write_report(results);
+  if (quiet) return;
   print(fmt::format("{}\n{}\nreport: {}\n", losses_table(results), study::verdict_of(results).sentence, page.string()));
 }
 
@@ -84,7 +85,7 @@ int run_and_report(const study::Plan& plan, const std::filesystem::path& out, co
     return 128 + interruptible.noted();
   }
   const study::Results results = study::read_results(out);
-  if (!options.quiet) report(results);
+  report(results, options.quiet);
   return complain_of_failed(results, options);
 }
 

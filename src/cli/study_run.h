@@ -17,8 +17,8 @@ struct StudyOptions {
 // The cores of this machine.
 int default_jobs();
 
-// Runs what is left of the plan in `out` and prints a table of the losses. The exit code: 0, 1 if runs failed, 130/143 if it
-// was interrupted.
+// Runs what is left of the plan in `out`, writes its report and prints a table of the losses. The exit code: 0, 1 if runs
+// failed, 130/143 if it was interrupted.
 int run_and_report(const study::Plan& plan, const std::filesystem::path& out, const StudyOptions& options);
 
 }  // namespace cautious::cli

@@ -16,6 +16,7 @@
 #include <cautious/error.h>
 
 #include "cli/interrupt.h"
+#include "cli/standard_output.h"
 #include "cli/verbs.h"
 #include "data/documents.h"
 #include "data/tokenizer/bpe_training.h"
@@ -50,6 +51,11 @@ void check_out(const Arguments& args) {
     if (std::filesystem::equivalent(args.out, file, ignored))
       refuse(fmt::format("--out is the input {}; give another file", in_quotes(file)));
   }
+  const char* const suffix = args.train ? ".json" : ".tokens";  // by which whoever reads the file knows it
+  if (std::filesystem::path(args.out).extension() != suffix) {
+    refuse(fmt::format("--out is {}; the name of a {} ends in {}", in_quotes(args.out), args.train ? "tokenizer" : "token file",
+                       suffix));
+  }
 }
 
 // What the words alone can tell.
@@ -72,8 +78,6 @@ std::vector<std::filesystem::path> paths_of(const Arguments& args) { return {arg
 
 LiveLine live_line(const Arguments& args) { return LiveLine(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic); }
 
-void show(LiveLine& line, double part, const std::string& words) { line.show_part(part, words); }
-
 void summarize(const Arguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {
   if (args.quiet) return;
@@ -88,7 +92,7 @@ int train(const Arguments& args) {
   LiveLine line = live_line(args);
   const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double part) {
     interruptible.check();
-    show(line, part, stage);
+    line.show_part(part, stage);
   });
   io::write_atomically(args.out, tokenizer.to_json());
   line.finish();
@@ -107,7 +111,7 @@ std::int64_t bytes_of(const data::Tokens& tokens, const data::Tokenizer& tokeniz
     tokens.copy(at, ids);
     for (const std::int64_t id : ids) bytes += tokenizer.lengths()[static_cast<std::size_t>(id)];
   }
-  return bytes - static_cast<std::int64_t>(tokens.documents().size()) * tokenizer.lengths()[tokenizer.document_end()];
+  return bytes;
 }
 
 int write(const Arguments& args, const data::Tokenizer& tokenizer) {
@@ -115,7 +119,7 @@ int write(const Arguments& args, const data::Tokenizer& tokenizer) {
   LiveLine line = live_line(args);
   data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double part) {
     interruptible.check();
-    show(line, part, "tokenizing");
+    line.show_part(part, "tokenizing");
   });
   line.finish();
   if (args.quiet) return 0;
@@ -131,15 +135,12 @@ int print_ids(const Arguments& args, const data::Tokenizer& tokenizer) {
   for (const std::string& file : args.files) {
     data::each_document(file, [&](std::string_view text) {
       const std::vector<data::Token> ids = tokenizer.encode(text, threads);
-      const std::string line = fmt::format("{}\n", fmt::join(ids, " "));
-      if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size())
-        throw Error(Fault::failure, "cannot write to standard output");
+      print(fmt::format("{}\n", fmt::join(ids, " ")));
       ++documents;
       tokens += static_cast<std::int64_t>(ids.size()) + 1;
       bytes += static_cast<std::int64_t>(text.size());
     });
   }
-  if (std::fflush(stdout) != 0) throw Error(Fault::failure, "cannot write to standard output");
   summarize(args, documents, tokens, bytes, "");
   return 0;
 }

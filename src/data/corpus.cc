@@ -29,19 +29,20 @@ std::string in_words(const Files& files) {
   return fmt::format("{} files ({} to {})", files.size(), first, files.back().filename().string());
 }
 
-void check_tokenizer(const Tokens& tokens, const Tokenizer& tokenizer) {
+// `name`: what the user knows the tokenizer as.
+void check_tokenizer(const Tokens& tokens, const Tokenizer& tokenizer, const char* name) {
   const std::string file = tokens.path().string();
   if (!tokens.tokenizer().empty() && tokens.tokenizer() != tokenizer.fingerprint())
-    throw Error(Fault::data, fmt::format("{}: made with another tokenizer ({:.8}...) than data.tokenizer ({:.8}...)", file,
-                                         tokens.tokenizer(), tokenizer.fingerprint()));
+    throw Error(Fault::data, fmt::format("{}: made with another tokenizer ({:.8}...) than {} ({:.8}...)", file,
+                                         tokens.tokenizer(), name, tokenizer.fingerprint()));
   if (tokens.largest() >= tokenizer.vocab())
-    throw Error(Fault::data, fmt::format("{}: has token {}, but data.tokenizer has a vocabulary of {}", file, tokens.largest(),
+    throw Error(Fault::data, fmt::format("{}: has token {}, but {} has a vocabulary of {}", file, tokens.largest(), name,
                                          tokenizer.vocab()));
 }
 
 // One piece per token file and per run of text files.
 std::vector<Stream::Piece> pieces_of(const Files& files, const CorpusSpec& spec, const Tokenizer& tokenizer,
-                                     const Progress& progress) {
+                                     const Progress& progress, const char* tokenizer_name = "data.tokenizer") {
   std::vector<Stream::Piece> pieces;
   for (auto next = files.begin(); next != files.end();) {
     std::shared_ptr<const Tokens> tokens;
@@ -56,7 +57,7 @@ std::vector<Stream::Piece> pieces_of(const Files& files, const CorpusSpec& spec,
       tokens = tokens_of(texts, tokenizer, spec.cache, spec.threads, tell);
       next = end;
     }
-    check_tokenizer(*tokens, tokenizer);
+    check_tokenizer(*tokens, tokenizer, tokenizer_name);
     const std::int64_t size = tokens->size();
     pieces.push_back({std::move(tokens), 0, size});
   }
@@ -148,8 +149,9 @@ Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Pro
 }
 
 Stream open_stream(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
-  const Files files = files_of(spec.path, "data.path", spec.cache);
-  return checked(Stream(pieces_of(files, spec, tokenizer, progress)), in_words(files) + " has a stream");
+  const Files files = files_of(spec.path, "--data", spec.cache);
+  return checked(Stream(pieces_of(files, spec, tokenizer, progress, "the model's tokenizer")),
+                 in_words(files) + " has a stream");
 }
 
 std::filesystem::path default_cache() {
@@ -158,7 +160,8 @@ std::filesystem::path default_cache() {
   if (cache != nullptr && std::filesystem::path(cache).is_absolute()) return std::filesystem::path(cache) / "cautious";
   const char* const home = std::getenv("HOME");
   if (home != nullptr && *home != '\0') return std::filesystem::path(home) / ".cache" / "cautious";
-  throw Error(Fault::failure, "no place for the cache: neither XDG_CACHE_HOME nor HOME is set; set data.cache to a folder");
+  throw Error(Fault::failure,
+              "no place for the cache: neither XDG_CACHE_HOME nor HOME is set; set data.cache or one of them to a folder");
 }
 
 }  // namespace cautious::data

@@ -26,6 +26,8 @@ class Stream {
 
   std::int64_t size() const { return size_; }
   Token largest() const;
+  // Of the size and some thousand tokens all over the stream: another text has another one, but for chance. Not negative.
+  std::int64_t fingerprint() const;
   // tokens[i] = stream[first + i], target[i] = stream[first + i + 1], or -1 where that one begins another document or file.
   // Both have the same length n; first + n + 1 <= size().
   void copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const;
@@ -44,7 +46,7 @@ struct CorpusSpec {
   std::vector<std::string> path;      // files, folders, or one name of a known set
   std::vector<std::string> val_path;  // empty: a part of path
   double val_fraction = 0.05;         // of the tokens, the last ones
-  std::filesystem::path cache;        // where tokenized text is kept, by content; made if needed
+  std::filesystem::path cache;        // where tokenized text is kept; made if needed
   int threads = 1;
 };
 
@@ -61,7 +63,7 @@ struct Corpus {
 Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer,
                    const std::function<void(const std::string& what, double part)>& progress);
 
-// One stream of all of `path`, for evaluation.
+// One stream of all of `path`, for `cautious eval`: errors speak of its --data and of the model's tokenizer.
 Stream open_stream(const CorpusSpec& spec, const Tokenizer& tokenizer,
                    const std::function<void(const std::string& what, double part)>& progress);
 

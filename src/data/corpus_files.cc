@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include <cautious/error.h>
+#include "data/corpus.h"
 #include "data/sets/catalog.h"
 #include "recipe/names.h"
 
@@ -43,13 +44,23 @@ std::vector<path> files_below(const path& folder) try {
   throw Error(Fault::data, fmt::format("{}: cannot read the folder: {}", folder.string(), error.code().message()));
 }
 
+// What `cautious data get` must be told for this cache; nothing for the one it takes by itself.
+std::string cache_option(const path& cache) {
+  bool usual = false;
+  try {
+    usual = cache == default_cache();
+  } catch (const Error&) {
+  }
+  return usual ? "" : fmt::format(" --cache {}", cache.string());
+}
+
 std::vector<path> files_of_set(const KnownSet& set, const path& cache) {
   if (set.content != Content::text)
     throw Error(Fault::usage, fmt::format("'{}' is a set of {}, not of text", set.name,
                                           set.content == Content::images ? "images" : "tokenizers"));
   if (!fetched(set, cache))
-    throw Error(Fault::data, fmt::format("'{}' is not in {}; get it: cautious data get {}", set.name,
-                                         place_of(set, cache).parent_path().string(), set.name));
+    throw Error(Fault::data, fmt::format("'{}' is not in {}; get it: cautious data get {}{}", set.name,
+                                         place_of(set, cache).parent_path().string(), set.name, cache_option(cache)));
   return files_below(place_of(set, cache));
 }
 

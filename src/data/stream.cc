@@ -22,6 +22,20 @@ Token Stream::largest() const {
   return largest;
 }
 
+std::int64_t Stream::fingerprint() const {
+  constexpr std::int64_t kPlaces = 4096;
+  std::uint64_t hash = static_cast<std::uint64_t>(size_);
+  for (std::int64_t i = 0; i < std::min(kPlaces, size_); ++i) {
+    std::int64_t token = 0;
+    read(static_cast<std::int64_t>(static_cast<double>(i) / static_cast<double>(std::min(kPlaces, size_)) *
+                                   static_cast<double>(size_)),
+         {&token, 1});
+    hash = (hash ^ static_cast<std::uint64_t>(token)) * 0x9e3779b97f4a7c15U;
+    hash ^= hash >> 29;
+  }
+  return static_cast<std::int64_t>(hash >> 1);
+}
+
 void Stream::copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const {
   const auto count = static_cast<std::int64_t>(tokens.size());
   if (target.size() != tokens.size() || first < 0 || count >= size_ || first > size_ - count - 1)

@@ -30,9 +30,11 @@ void make_folder(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder, error);
   if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
   if (error)
-    throw Error(Fault::failure,
-                fmt::format("{}: cannot keep tokenized text there: {}; set data.cache to a folder that can be written",
-                            folder.string(), error.message()));
+    throw Error(
+        Fault::failure,
+        fmt::format(
+            "{}: cannot keep tokenized text there: {}; set data.cache or XDG_CACHE_HOME to a folder that can be written",
+            folder.string(), error.message()));
 }
 
 std::shared_ptr<const Tokens> cached(const std::filesystem::path& file, const Tokenizer& tokenizer) {

@@ -163,7 +163,7 @@ void write_tokens(const std::filesystem::path& to, const std::vector<std::filesy
     before += size;
   }
   writer.finish();
-  if (progress) progress(1);
+  if (progress && told < 1) progress(1);
 }
 
 }  // namespace cautious::data

@@ -12,6 +12,7 @@
 
 #include "data/corpus.h"
 #include "data/tokenizer/tokenizer.h"
+#include "engine/divergence.h"
 #include "engine/memory.h"
 #include "engine/telemetry.h"
 #include "engine/trainer.h"
@@ -42,6 +43,12 @@ void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer,
   }
 }
 
+std::vector<std::string> tensor_names(const RunConfig& config) {
+  std::vector<std::string> names;
+  for (const Shape& shape : parameter_shapes(config.model.shape)) names.push_back(shape.name);
+  return names;
+}
+
 data::CorpusSpec corpus_spec(const RunConfig& config) {
   return {config.data.path, config.data.val_path, config.data.val_fraction,
           config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache), config.train.threads};
@@ -61,7 +68,8 @@ class Run {
   RunResult go();
 
  private:
-  std::string fault_of(const TrainStep& step) const;
+  void load(const std::vector<CheckpointInfo>& saved);
+  std::string fault_now() const;
   void evaluate_now(MetricsRow& row);
   void log(const TrainStep& step, bool evaluating);
   void save();
@@ -72,6 +80,7 @@ class Run {
   }
   double elapsed() const { return earlier_ + seconds_since(start_); }
   RunResult end(Outcome outcome, std::string reason = {});
+  RunResult diverged(std::int64_t step, const std::string& fault);
 
   const RunConfig& config_;
   const RunWatch& watch_;
@@ -102,15 +111,32 @@ Run::Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer
       trainer_(request.config, corpus.train),
       telemetry_(trainer_.names(), request.config.log.tensors) {
   const std::vector<CheckpointInfo> saved = list_checkpoints(directory.checkpoints());
+  state_.data = corpus.train.fingerprint();
   if (!saved.empty()) {
-    state_ = read_state(saved.back().path / "state.json");
-    trainer_.load(saved.back().path, state_.step);
+    load(saved);
     watch.say(fmt::format("continuing after step {} of {}", state_.step, steps_));
   }
   earlier_ = state_.seconds;
   first_step_ = row_step_ = state_.step;
   metrics_.emplace(directory.path(), columns(), state_.step, config_.log.tensorboard);
   if (config_.log.decay_trace) trace_.emplace(directory.path(), trainer_.names(), state_.step);
+}
+
+void Run::load(const std::vector<CheckpointInfo>& saved) try {
+  const RunState before = read_state(saved.back().path / "state.json");
+  if (before.data != state_.data) {
+    throw Error(
+        Fault::usage,
+        fmt::format("data.path is not what {} was trained on: the text or its tokenizer has changed since; restore it, or "
+                    "start a new run with another --out",
+                    saved.back().path.string()));
+  }
+  state_ = before;
+  trainer_.load(saved.back().path, state_.step);
+} catch (const Error& error) {
+  if (error.fault() != Fault::data || saved.size() < 2) throw;
+  throw Error(Fault::data, fmt::format("{}; to go on from step {}, move {} elsewhere", error.what(), saved.rbegin()[1].step,
+                                       saved.back().path.string()));
 }
 
 std::vector<std::string> Run::columns() const {
@@ -121,22 +147,15 @@ std::vector<std::string> Run::columns() const {
   return all;
 }
 
-// Empty while all is well.
-std::string Run::fault_of(const TrainStep& step) const {
-  constexpr double kExploded = 1000;
-  if (!std::isfinite(step.loss)) return fmt::format("the loss is {}", step.loss);
-  if (step.report->skipped) return fmt::format("{} entries of the gradient are not finite", step.report->total.nonfinite);
-  const double norm = step.report->total.rms_x();
-  if (!std::isfinite(norm)) return "parameters are not finite";
-  if (state_.start_norm > 0 && norm > kExploded * state_.start_norm) {
-    return fmt::format("the RMS of the parameters is {:.3g}, {:.0f} times that at the start", norm, norm / state_.start_norm);
-  }
-  return "";
+// Of what the next checkpoint would hold.
+std::string Run::fault_now() const {
+  const std::string fault = fault_of(state_.last);
+  return fault.empty() ? fault_of_parameters(trainer_.rms(), state_.start_norm) : fault;
 }
 
 void Run::evaluate_now(MetricsRow& row) {
   state_.last = evaluate(trainer_.model(), evaluation_, config_.train.batch_size / config_.train.grad_accum);
-  if (!(state_.last.loss >= state_.best_loss)) {
+  if (state_.last.loss < state_.best_loss || std::isnan(state_.best_loss)) {
     state_.best_loss = state_.last.loss;
     state_.best_step = trainer_.done();
   }
@@ -180,11 +199,10 @@ void Run::save() {
     });
   } catch (const Error& error) {
     const std::vector<CheckpointInfo> saved = list_checkpoints(directory_.checkpoints());
-    throw Error(
-        error.fault(),
-        fmt::format("{}; {}; to continue when this is mended: cautious train --out {} --resume", error.what(),
-                    saved.empty() ? "there is no checkpoint yet" : "the newest checkpoint is " + saved.back().path.string(),
-                    directory_.path().string()));
+    throw Error(error.fault(), fmt::format("{}; {}; to continue when this is mended: {}", error.what(),
+                                           saved.empty() ? "there is no checkpoint yet"
+                                                         : "the newest checkpoint is " + saved.back().path.string(),
+                                           resume_command(directory_.path())));
   }
   directory_.log(fmt::format("checkpoint of step {}", state_.step));
 }
@@ -196,36 +214,46 @@ RunResult Run::end(Outcome outcome, std::string reason) {
   return {outcome, state_, std::move(reason)};
 }
 
+RunResult Run::diverged(std::int64_t step, const std::string& fault) {
+  std::string reason = fmt::format("in step {}: {}", step, fault);
+  directory_.log("diverged " + reason);
+  return end(Outcome::diverged, std::move(reason));
+}
+
 RunResult Run::go() {
   const auto due = [this](std::int64_t every) { return every > 0 && trainer_.done() % every == 0; };
   std::int64_t saved = trainer_.done();
   watch_.live.begin_at(saved);
   while (trainer_.done() < steps_) {
     if (watch_.stop()) {
-      if (saved != trainer_.done()) save();
+      if (saved == trainer_.done()) return end(Outcome::stopped);
+      if (const std::string fault = fault_now(); !fault.empty()) return diverged(trainer_.done(), fault);
+      save();
       return end(Outcome::stopped);
     }
     const Clock::time_point before = Clock::now();
+    const std::int64_t number = trainer_.done() + 1;
     const TrainStep step = trainer_.step();
     training_ += seconds_since(before);
-    if (std::string fault = fault_of(step); !fault.empty()) {
-      directory_.log(fmt::format("diverged in step {}: {}", trainer_.done() + 1, fault));
-      return end(Outcome::diverged, std::move(fault));
-    }
+    if (const std::string fault = fault_of(step, state_.start_norm); !fault.empty()) return diverged(number, fault);
     if (state_.start_norm == 0) state_.start_norm = step.report->total.rms_x();
     state_.loss_sum += step.loss;
     state_.losses += 1;
     state_.decay_budget += step.report->total.budget;
     if (trace_) trace_->add(*step.report);
-    const bool last = trainer_.done() == steps_, evaluating = last || due(config_.eval.every);
+    const bool last = number == steps_, evaluating = last || due(config_.eval.every);
+    const bool saving = last || due(config_.checkpoint.every);
     if (evaluating || due(config_.log.every)) log(step, evaluating);
-    if (last || due(config_.checkpoint.every)) {
+    if (evaluating || saving) {
+      if (const std::string fault = fault_now(); !fault.empty()) return diverged(number, fault);
+    }
+    if (saving) {
       save();
-      saved = trainer_.done();
+      saved = number;
     }
     const std::string validation = std::isnan(state_.last.loss) ? "" : fmt::format("  val {:.4f}", state_.last.loss);
     watch_.live.show(
-        trainer_.done(), steps_,
+        number, steps_,
         fmt::format("loss {:.4f}{}  lr {:.2e}  {} tok/s", step.loss, validation, step.lr, count_text(rate(first_step_, 0))));
   }
   return end(Outcome::done);
@@ -233,17 +261,24 @@ RunResult Run::go() {
 
 }  // namespace
 
+std::string resume_command(const std::filesystem::path& out) {
+  return fmt::format("cautious train --out {} --resume", shell_word(out));
+}
+
 RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned) {
   const RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
   check_memory(config);
   const data::Tokenizer tokenizer = data::Tokenizer::named(config.data.tokenizer);
-  const data::Corpus corpus = data::open_corpus(
-      corpus_spec(config), tokenizer, [&](const std::string& what, double part) { watch.live.show_part(part, what); });
+  const data::Corpus corpus = data::open_corpus(corpus_spec(config), tokenizer, [&](const std::string& what, double part) {
+    watch.preparing();
+    watch.live.show_part(part, what);
+  });
   watch.live.finish();
   check_vocabulary(config, tokenizer, corpus);
   evaluation_set(config, corpus, tokenizer);
   data::Sampler(corpus.train, sequence_length(config), config.train.seed);
+  followed_run(config, tensor_names(config));
   const RunDirectory directory =
       request.resume ? RunDirectory::open(request.out) : RunDirectory::create(request.out, to_toml(config));
   planned({corpus.train.size(), corpus.validation.size(), corpus.split});

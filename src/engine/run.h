@@ -21,6 +21,7 @@ struct RunRequest {
 
 struct RunWatch {
   LiveLine& live;
+  std::function<void()> preparing;              // called while text is tokenized; may throw to give up
   std::function<bool()> stop;                   // asked between steps; true: save and return
   std::function<void(const MetricsRow&)> row;   // every row of the metrics; may be empty
   std::function<void(const std::string&)> say;  // one line about something that happened
@@ -37,8 +38,11 @@ struct RunPlan {
 struct RunResult {
   Outcome outcome;
   RunState state;
-  std::string reason;  // why it diverged
+  std::string reason;  // why it diverged: "in step 7: the loss is infinite"
 };
 RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned);
+
+// The command that goes on with a run, as a shell takes it.
+std::string resume_command(const std::filesystem::path& out);
 
 }  // namespace cautious

@@ -39,6 +39,7 @@ constexpr std::array kNumbers{
 };
 constexpr std::array kCounts{
     Count{"step", [](RunState& s) -> std::int64_t& { return s.step; }},
+    Count{"data", [](RunState& s) -> std::int64_t& { return s.data; }},
     Count{"losses", [](RunState& s) -> std::int64_t& { return s.losses; }},
     Count{"val_targets", [](RunState& s) -> std::int64_t& { return s.last.targets; }},
     Count{"best_step", [](RunState& s) -> std::int64_t& { return s.best_step; }},

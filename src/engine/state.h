@@ -14,6 +14,7 @@ namespace cautious {
 struct RunState {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   std::int64_t step = 0;
+  std::int64_t data = 0;    // fingerprint of the training stream
   double seconds = 0;       // of all processes that worked on the run
   double loss_sum = 0;      // since the last row of the metrics
   std::int64_t losses = 0;  // steps in loss_sum

@@ -5,6 +5,7 @@
 #include <span>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/norm.h>
 #include <fmt/format.h>
 
 #include <cautious/error.h>
@@ -59,6 +60,16 @@ double Trainer::epochs() const {
   return static_cast<double>(done_ * config_.train.batch_size) / static_cast<double>(sampler_.per_epoch());
 }
 
+double Trainer::rms() const {
+  double squares = 0, count = 0;
+  for (const at::Tensor& parameter : parameters_) {
+    const double norm = parameter.detach().norm(2, at::kDouble).item<double>();
+    squares += norm * norm;
+    count += static_cast<double>(parameter.numel());
+  }
+  return std::sqrt(squares / count);
+}
+
 // The parts' losses weigh as their targets: whatever the parts, the gradient is that of the mean over the whole batch.
 double Trainer::accumulate_gradients() {
   const std::int64_t batch = config_.train.batch_size, part = batch / config_.train.grad_accum;
@@ -68,6 +79,11 @@ double Trainer::accumulate_gradients() {
   }
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
   const std::int64_t all = count_targets(target);
+  if (all == 0) {
+    throw Error(Fault::data, fmt::format("step {}: none of its {} tokens has a target, as every one ends a document; leave "
+                                         "empty documents out of the data",
+                                         done_ + 1, target.numel()));
+  }
   double loss = 0;
   for (std::int64_t first = 0; first < batch; first += part) {
     const at::Tensor part_target = target.narrow(0, first, part);

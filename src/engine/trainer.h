@@ -32,11 +32,13 @@ class Trainer {
   Trainer(const RunConfig& config, const data::Stream& stream);
 
   // Gradients of batch_size sequences in grad_accum parts, then one optimizer step. A loss that is not finite stops before the
-  // update, a gradient that is not finite leaves the step out (report->skipped).
+  // update, a gradient that is not finite leaves the step out (report->skipped). Sequences without any target are an
+  // Error(Fault::data).
   TrainStep step();
 
   std::int64_t done() const { return done_; }  // steps
   double epochs() const;
+  double rms() const;  // of all parameters, as they are now
   Transformer& model() { return *model_; }
   const std::vector<std::string>& names() const { return names_; }  // of the tensors, in the report's order
 

@@ -21,15 +21,6 @@ namespace {
   throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, in_quotes(path.string()), why));
 }
 
-// As a shell takes it.
-std::string word(const std::filesystem::path& path) {
-  const std::string text = path.string();
-  const auto plain = [](unsigned char c) {
-    return c >= 0x80 || std::isalnum(c) || std::string_view("/._-+=:,@%").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  return std::ranges::all_of(text, plain) ? text : in_quotes(text);
-}
-
 // What is inside, sorted, but for what a killed RunDirectory::create leaves.
 std::vector<std::string> names_in(const std::filesystem::path& path) {
   std::vector<std::string> names;
@@ -57,13 +48,25 @@ void require_empty(const std::filesystem::path& path) {
     some += fmt::format("{}{}", i == 0 ? "" : ", ", std::string_view(name).substr(1, name.size() - 2));
   }
   const bool is_run = std::ranges::find(names, "config.toml") != names.end();
-  throw Error(Fault::usage,
-              fmt::format("out: {} is not empty ({}{}); {}choose another directory", in_quotes(path.string()), some,
-                          names.size() > kShown ? ", ..." : "",
-                          is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", word(path)) : ""));
+  throw Error(
+      Fault::usage,
+      fmt::format("out: {} is not empty ({}{}); {}choose another directory", in_quotes(path.string()), some,
+                  names.size() > kShown ? ", ..." : "",
+                  is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", shell_word(path)) : ""));
 }
 
 }  // namespace
+
+std::string shell_word(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  const auto plain = [](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) || std::string_view("/._-+=:,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string_view config) {
   require_name(path);
@@ -87,7 +90,7 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
         Fault::usage,
         fmt::format("out: {} is no run to continue: {}; to begin one: cautious train --out {}", in_quotes(path.string()),
                     std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
-                    word(path)));
+                    shell_word(path)));
   }
   return RunDirectory(path, DirectoryLock(path));
 }

@@ -13,13 +13,6 @@
 namespace cautious::study {
 namespace {
 
-void put(Overrides& all, const Overrides& layer) {
-  std::erase_if(all, [&](const auto& old) {
-    return std::ranges::any_of(layer, [&](const auto& entry) { return compete(entry.first, old.first); });
-  });
-  all.insert(all.end(), layer.begin(), layer.end());
-}
-
 // With a budget, the tensors of [optimizer.rest] that do not decay at all stay so; with densities, theirs is 0.
 void drop_followed(Overrides& all, const Arm& control) {
   std::erase_if(all, [&](const auto& entry) {

@@ -1,7 +1,6 @@
 #include "study/halving.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -26,17 +25,6 @@ std::string name_of(const std::string& arm, const Overrides& point) {
   return name;
 }
 
-double mean_of(const std::vector<double>& losses) {
-  double sum = 0;
-  std::size_t count = 0;
-  for (const double loss : losses) {
-    if (std::isnan(loss)) continue;
-    sum += loss;
-    ++count;
-  }
-  return count == 0 ? std::nan("") : sum / static_cast<double>(count);
-}
-
 }  // namespace
 
 std::size_t kept(std::size_t points) { return (points + 2) / 3; }
@@ -55,22 +43,21 @@ Plan without_grid(const Plan& plan) {
 }
 
 Plan next_stage(const Plan& plan, const Results& results) {
-  std::vector<std::pair<double, Arm>> ranked;
+  std::vector<std::pair<Standing, Arm>> ranked;
   for (const Arm& arm : plan.arms) {
-    const double loss = mean_of(losses_of(results, arm.name, {}));
-    if (!std::isnan(loss)) ranked.emplace_back(loss, arm);
+    const Standing standing = standing_of(losses_of(results, arm.name, {}));
+    if (standing.done > 0) ranked.emplace_back(standing, arm);
   }
   if (ranked.empty()) {
     throw Error(Fault::failure, fmt::format("{}: no run of this stage is done; see its log.txt", results.directory.string()));
   }
-  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
+  std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) { return a.first.ahead_of(b.first); });
   ranked.resize(std::min(ranked.size(), kept(plan.arms.size())));
   Plan next = plan;
   next.arms.clear();
-  for (auto& [loss, arm] : ranked) next.arms.push_back(std::move(arm));
+  for (auto& [standing, arm] : ranked) next.arms.push_back(std::move(arm));
   const std::string steps = fmt::format("{}", 2 * steps_of(runs_of_one_seed(plan).front().config));
-  std::erase_if(next.base, [](const auto& entry) { return compete("train.steps", entry.first); });
-  next.base.emplace_back("train.steps", steps);
+  put(next.base, {{"train.steps", steps}});
   return next;
 }
 

@@ -16,7 +16,7 @@ std::size_t kept(std::size_t points);
 // is left out.
 Plan without_grid(const Plan& plan);
 
-// The stage after these results: the arms with the lowest mean loss over the seeds, best first, with twice the steps. Arms that
+// The stage after these results: the arms that are ahead (study/results.h), best first, with twice the steps. Arms that
 // have no finished run are out. An Error(Fault::failure) if none has one. `plan` is that of the results.
 Plan next_stage(const Plan& plan, const Results& results);
 

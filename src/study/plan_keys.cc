@@ -112,4 +112,11 @@ bool compete(std::string_view key, std::string_view other) {
   return key == other || std::ranges::find(rivals, other) != rivals.end();
 }
 
+void put(Overrides& all, const Overrides& layer) {
+  std::erase_if(all, [&](const auto& old) {
+    return std::ranges::any_of(layer, [&](const auto& entry) { return compete(entry.first, old.first); });
+  });
+  all.insert(all.end(), layer.begin(), layer.end());
+}
+
 }  // namespace cautious::study

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "study/plan.h"
+
 namespace cautious::study {
 
 // An Error if no run has the key or takes the value, or if the study decides the key. `before` stands in front of its line.
@@ -11,5 +13,8 @@ void check_setting(std::string_view before, const std::string& key, const std::s
 
 // Whether two keys decide the same: one and the same, or train.steps and train.tokens.
 bool compete(std::string_view key, std::string_view other);
+
+// Adds a layer of settings in place of those before it that decide the same.
+void put(Overrides& all, const Overrides& layer);
 
 }  // namespace cautious::study

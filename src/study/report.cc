@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "report/html_page.h"
+#include "study/progress_rows.h"
 #include "study/report_curves.h"
 #include "study/report_facts.h"
 #include "study/report_figures.h"
@@ -57,7 +58,7 @@ std::string status_line(const Results& results) {
   for (const FinishedRun& run : results.runs) ++counts[run.status];
   std::string text = fmt::format("{} of {} runs done", counts[RunStatus::done], results.runs.size());
   for (const auto& [status, count] : counts) {
-    if (status != RunStatus::done && count > 0) text += fmt::format(", {} {}", count, status_name(status));
+    if (status != RunStatus::done && count > 0) text += fmt::format(", {} {}", count, word_of(status));
   }
   text += fmt::format("; {} arms, {} seeds", results.plan.arms.size(), results.plan.seeds.size());
   const bool ended = counts[RunStatus::waiting] + counts[RunStatus::running] == 0;

@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "run/config/config_keys.h"
+
 namespace cautious::study {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-std::string short_key(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
 std::vector<double> finite(const std::vector<double>& values) {
   std::vector<double> result;
@@ -77,7 +77,7 @@ Scale scale_of(const std::vector<double>& values) {
 }
 
 Figure sweep_figure(const Results& results, const Axis& axis, const std::vector<double>& values) {
-  const std::string key = short_key(axis.key);
+  const std::string key(without_section(axis.key));
   LineChart chart;
   chart.title = fmt::format("Validation loss over {}", key);
   chart.x_label = key;
@@ -106,7 +106,7 @@ Figure sweep_figure(const Results& results, const Axis& axis, const std::vector<
 
 std::string point_text(const Overrides& point) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", short_key(key), value));
+  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", without_section(key), value));
   return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
 }
 

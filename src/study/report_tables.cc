@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "run/config/config.h"
+#include "study/progress_rows.h"
 #include "study/report_figures.h"
 
 namespace cautious::study {
@@ -81,7 +82,7 @@ std::vector<std::string> group_row(const Results& results, const std::string& ar
 }
 
 std::string status_text(const FinishedRun& run) {
-  const std::string name = status_name(run.status);
+  const std::string name(word_of(run.status));
   return run.failure.empty() ? name : fmt::format("{}: {}", name, run.failure);
 }
 
@@ -95,9 +96,14 @@ Settings settings_of(const Results& results, const std::string& arm, std::vector
   Settings settings;
   if (run == results.runs.end()) return settings;
   for (const ConfigKey& key : config_keys(run->run.config)) {
+    if (key.name.starts_with("log.")) continue;
     settings[key.name] = key.value;
     if (std::ranges::find(order, key.name) == order.end()) order.push_back(key.name);
   }
+  const Arm& own = *std::ranges::find(results.plan.arms, arm, &Arm::name);
+  if (!own.density_of.empty()) settings["optimizer.density"] = "that of " + own.density_of;
+  if (!own.budget_of.empty()) settings["optimizer.weight_decay"] = "budget of " + own.budget_of;
+  if (settings["optimizer.decay"] == "\"none\"") settings["optimizer.weight_decay"] = "";
   return settings;
 }
 
@@ -105,22 +111,6 @@ Settings settings_of(const Results& results, const std::string& arm, std::vector
 
 std::string number_text(double value, int decimals) {
   return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "-";
-}
-
-std::string status_name(RunStatus status) {
-  switch (status) {
-    case RunStatus::waiting:
-      return "waiting";
-    case RunStatus::running:
-      return "running";
-    case RunStatus::done:
-      return "done";
-    case RunStatus::diverged:
-      return "diverged";
-    case RunStatus::failed:
-      break;
-  }
-  return "failed";
 }
 
 Table contrasts_table(const Verdict& verdict, bool primary) {
@@ -183,13 +173,13 @@ Table runs_table(const Results& results) {
 }
 
 Table differences_table(const Results& results) {
-  Table table{
-      .name = "settings",
-      .title = "Settings in which the arms differ, each at its best point",
-      .head = {"key"},
-      .rows = {},
-      .note =
-          "All other keys are the same; configs/ and runs/*/config.toml have every one. -: the arm's rule has no such key."};
+  Table table{.name = "settings",
+              .title = "Settings in which the arms differ, each at its best point",
+              .head = {"key"},
+              .rows = {},
+              .note =
+                  "All other keys are the same; configs/ and runs/*/config.toml have every one. -: the arm has no such key, or "
+                  "it has no effect."};
   std::vector<std::string> order;
   std::vector<Settings> arms;
   for (const Arm& arm : results.plan.arms) {

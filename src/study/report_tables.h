@@ -20,7 +20,6 @@ Table runs_table(const Results& results);
 Table differences_table(const Results& results);
 Table paper_table(const Plan& plan);
 
-std::string status_name(RunStatus status);
 // "0.0123"; "-" for what is not known.
 std::string number_text(double value, int decimals);
 

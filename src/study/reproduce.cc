@@ -35,13 +35,6 @@ Overrides settings(const Place& place, const toml::table& table) {
   return all;
 }
 
-void put(Overrides& all, const Overrides& layer) {
-  for (const auto& [key, value] : layer) {
-    std::erase_if(all, [&](const auto& old) { return compete(key, old.first); });
-    all.emplace_back(key, value);
-  }
-}
-
 std::vector<Axis> axes(const Place& place, const toml::table& table) {
   std::vector<Axis> grid;
   for (const Setting& setting : settings_in(place, table)) {

@@ -110,18 +110,6 @@ void check_arm(const Results& results, const std::string& arm) {
   index_of_name("arm", arm, names);
 }
 
-// NaN if none is done.
-double mean_of(const std::vector<double>& losses) {
-  double sum = 0;
-  std::size_t count = 0;
-  for (const double loss : losses) {
-    if (std::isnan(loss)) continue;
-    sum += loss;
-    ++count;
-  }
-  return count == 0 ? kNone : sum / static_cast<double>(count);
-}
-
 }  // namespace
 
 Results read_results(const std::filesystem::path& directory) {
@@ -159,16 +147,28 @@ std::vector<Overrides> points_of(const Results& results, const std::string& arm)
   return points;
 }
 
+bool Standing::ahead_of(const Standing& other) const { return done != other.done ? done > other.done : mean < other.mean; }
+
+Standing standing_of(const std::vector<double>& losses, std::ptrdiff_t left_out) {
+  double sum = 0;
+  std::size_t done = 0;
+  for (std::size_t seed = 0; seed < losses.size(); ++seed) {
+    if (static_cast<std::ptrdiff_t>(seed) == left_out || std::isnan(losses[seed])) continue;
+    sum += losses[seed];
+    ++done;
+  }
+  return {done, done == 0 ? kNone : sum / static_cast<double>(done)};
+}
+
 Overrides best_point(const Results& results, const std::string& arm) {
+  Overrides best;
+  Standing first;
   const std::vector<Overrides> points = points_of(results, arm);
-  Overrides best = points.empty() ? Overrides{} : points.front();
-  double lowest = kNone;
   for (const Overrides& point : points) {
-    const double mean = mean_of(losses_of(results, arm, point));
-    if (!std::isnan(mean) && !(mean >= lowest)) {
-      best = point;
-      lowest = mean;
-    }
+    const Standing standing = standing_of(losses_of(results, arm, point));
+    if (&point != &points.front() && !standing.ahead_of(first)) continue;
+    best = point;
+    first = standing;
   }
   return best;
 }

@@ -1,6 +1,7 @@
 // What a study's directory says: its plan and its runs, finished or not. Reports are a function of this alone.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -34,7 +35,16 @@ Results read_results(const std::filesystem::path& directory);
 std::vector<double> losses_of(const Results& results, const std::string& arm, const Overrides& point);
 // Points of the arm in the order of the grid; one empty point where it has none.
 std::vector<Overrides> points_of(const Results& results, const std::string& arm);
-// The point with the lowest mean loss over the seeds that are done.
+
+// How well runs over the seeds do: the number that are done, and their mean loss (NaN of none). Ahead is who has more done,
+// then who has the lower mean: means over different seeds are not comparable, and a point where runs diverge is not the best.
+struct Standing {
+  std::size_t done = 0;
+  double mean = 0;
+  bool ahead_of(const Standing& other) const;
+};
+Standing standing_of(const std::vector<double>& losses, std::ptrdiff_t left_out = -1);
+// The point of the arm that is ahead of its others.
 Overrides best_point(const Results& results, const std::string& arm);
 
 }  // namespace cautious::study

@@ -1,21 +1,19 @@
 // Paired differences of the contrasts and what may be said of them. A contrast of best points is fitted crosswise: the point of
-// a seed is the one that was best on all other seeds, so that choosing and judging never share a run.
+// a seed is the one that was best on all other seeds, so that no run helps to choose the point it is judged at.
 #include "study/verdict.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
 #include <cautious/error.h>
 
-#include "recipe/names.h"
+#include "run/config/config_keys.h"
 
 namespace cautious::study {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLevel = 0.05;
 
 const Arm& arm_named(const Plan& plan, const std::string& name) {
@@ -34,27 +32,13 @@ std::string control_words(const Plan& plan, const std::string& control) {
   return arm_named(plan, control).density_of.empty() ? "plain decay of the same budget" : "a random mask of the same density";
 }
 
-std::string short_key(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
 std::string words_of(const Overrides& point) {
   std::vector<std::string> words;
-  for (const auto& [key, value] : point) words.push_back(short_key(key) + "=" + value);
+  for (const auto& [key, value] : point) words.push_back(fmt::format("{}={}", without_section(key), value));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// Mean over the seeds but one; NaN if none of them is done.
-double mean_without(const std::vector<double>& losses, std::size_t left_out) {
-  double sum = 0;
-  std::size_t count = 0;
-  for (std::size_t seed = 0; seed < losses.size(); ++seed) {
-    if (seed == left_out || std::isnan(losses[seed])) continue;
-    sum += losses[seed];
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count) : kNaN;
-}
-
-// For every seed the point of the arm that was best on the other seeds; the only one where there is but one.
+// For every seed the point of the arm that is ahead on the other seeds; the first where they do not tell.
 std::vector<Overrides> chosen_points(const Results& results, const std::string& arm) {
   const std::vector<Overrides> points = points_of(results, arm);
   const std::size_t seeds = results.plan.seeds.size();
@@ -62,14 +46,10 @@ std::vector<Overrides> chosen_points(const Results& results, const std::string& 
   for (const Overrides& point : points) losses.push_back(losses_of(results, arm, point));
   std::vector<Overrides> chosen;
   for (std::size_t seed = 0; seed < seeds; ++seed) {
+    const std::ptrdiff_t left_out = seeds > 1 ? static_cast<std::ptrdiff_t>(seed) : -1;
     std::size_t best = 0;
-    double lowest = kNaN;
-    for (std::size_t point = 0; point < points.size(); ++point) {
-      const double mean = mean_without(losses[point], seeds > 1 ? seed : seeds);
-      if (mean < lowest || (std::isnan(lowest) && !std::isnan(mean))) {
-        lowest = mean;
-        best = point;
-      }
+    for (std::size_t point = 1; point < points.size(); ++point) {
+      if (standing_of(losses[point], left_out).ahead_of(standing_of(losses[best], left_out))) best = point;
     }
     chosen.push_back(points[best]);
   }
@@ -87,9 +67,30 @@ std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p =
 
 bool significant(const Paired& paired) { return paired.n >= 2 && paired.t_p < kLevel; }
 
-std::string figures(const Paired& paired) {
-  return fmt::format("{:.4f} +/- {:.4f} nats (95%, {} seeds, {})", std::abs(paired.difference),
-                     (paired.interval.high - paired.interval.low) / 2, paired.n, p_text(paired.t_p));
+// "4 seeds", "3 of 4 seeds" where a seed lacks one of the runs.
+std::string seeds_text(const ContrastResult& result) {
+  const std::size_t n = result.paired.n;
+  return n == result.planned ? fmt::format("{} seeds", n) : fmt::format("{} of {} seeds", n, result.planned);
+}
+
+// A t-test that finds what the test without its assumptions does not is said to do so.
+std::string flips_text(const Paired& paired) {
+  if (!significant(paired) || paired.permutation_p < kLevel) return "";
+  const bool lowest = paired.permutation_p <= std::ldexp(2.0, -static_cast<int>(paired.n));
+  return fmt::format(" in a t-test; {} by sign flips{}", p_text(paired.permutation_p),
+                     lowest ? fmt::format(", the lowest that {} seeds can give", paired.n) : "");
+}
+
+// "(95%, 3 seeds, p = 0.034 in a t-test; p = 0.25 by sign flips, the lowest that 3 seeds can give)"
+std::string tests_text(const ContrastResult& result) {
+  return fmt::format("(95%, {}, {}{})", seeds_text(result), p_text(result.paired.t_p), flips_text(result.paired));
+}
+
+double half_width(const Paired& paired) { return (paired.interval.high - paired.interval.low) / 2; }
+
+std::string figures(const ContrastResult& result) {
+  return fmt::format("{:.4f} +/- {:.4f} nats {}", std::abs(result.paired.difference), half_width(result.paired),
+                     tests_text(result));
 }
 
 std::string sentence_of(const ContrastResult& result, const std::string& a, const std::string& b) {
@@ -101,14 +102,13 @@ std::string sentence_of(const ContrastResult& result, const std::string& a, cons
   }
   if (significant(paired)) {
     return fmt::format("{} has a {} validation loss than {}, by {}", a, paired.difference < 0 ? "lower" : "higher", b,
-                       figures(paired));
+                       figures(result));
   }
   const std::string needed = result.needed > 1000 ? "more than 1000" : std::to_string(result.needed);
   return fmt::format(
-      "no difference between {} and {} is detectable: {:+.4f} +/- {:.4f} nats (95%, {} seeds, {}); {} seeds find "
-      "{:.4f} or more, a difference as small as this one would need {}",
-      a, b, paired.difference, (paired.interval.high - paired.interval.low) / 2, paired.n, p_text(paired.t_p), paired.n,
-      result.detectable, needed);
+      "no difference between {} and {} is detectable: {:+.4f} +/- {:.4f} nats {}; {} seeds find {:.4f} or more with 80% power, "
+      "a difference as small as this one would need {}",
+      a, b, paired.difference, half_width(paired), tests_text(result), paired.n, result.detectable, needed);
 }
 
 ContrastResult judged(const Contrast& contrast, std::string name, const std::vector<double>& a, const std::vector<double>& b) {
@@ -116,6 +116,7 @@ ContrastResult judged(const Contrast& contrast, std::string name, const std::vec
   result.contrast = contrast;
   result.name = std::move(name);
   result.primary = contrast.primary;
+  result.planned = a.size();
   std::vector<double> kept_a, kept_b;
   for (std::size_t seed = 0; seed < a.size(); ++seed) {
     if (std::isnan(a[seed]) || std::isnan(b[seed])) continue;
@@ -132,14 +133,15 @@ ContrastResult judged(const Contrast& contrast, std::string name, const std::vec
 }
 
 ContrastResult best_against_best(const Results& results, const Contrast& contrast) {
-  const std::vector<Overrides> points_a = chosen_points(results, contrast.a);
-  const bool control = follows(results.plan, contrast.b, contrast.a);
-  const std::vector<Overrides> points_b = control ? points_a : chosen_points(results, contrast.b);
+  const bool a_leads = follows(results.plan, contrast.b, contrast.a), b_leads = follows(results.plan, contrast.a, contrast.b);
+  const std::vector<Overrides> points_a = chosen_points(results, b_leads ? contrast.b : contrast.a);
+  const std::vector<Overrides> points_b = chosen_points(results, a_leads ? contrast.a : contrast.b);
   std::vector<std::string> keys;
-  for (const Axis& axis : results.plan.grid) keys.push_back(short_key(axis.key));
-  const std::string where = keys.empty() ? ""
-                            : control    ? fmt::format(", at the best {} of {}", fmt::join(keys, ", "), contrast.a)
-                                         : fmt::format(", each at its best {}", fmt::join(keys, ", "));
+  for (const Axis& axis : results.plan.grid) keys.emplace_back(without_section(axis.key));
+  const std::string best = fmt::format("best {}", fmt::join(keys, ", "));
+  const std::string where = keys.empty()         ? ""
+                            : a_leads || b_leads ? fmt::format(", at the {} of {}", best, a_leads ? contrast.a : contrast.b)
+                                                 : fmt::format(", each at its {}", best);
   return judged(contrast, fmt::format("{} - {}{}", contrast.a, contrast.b, where), losses_at(results, contrast.a, points_a),
                 losses_at(results, contrast.b, points_b));
 }
@@ -161,11 +163,10 @@ std::string control_clause(const Plan& plan, const ContrastResult& result) {
   const std::string control = control_words(plan, result.contrast.b);
   if (result.paired.n < 2) return fmt::format("too few seeds to compare it with {}", control);
   if (significant(result.paired)) {
-    return fmt::format("it is {} than {}, by {}", result.paired.difference < 0 ? "better" : "worse", control,
-                       figures(result.paired));
+    return fmt::format("it is {} than {}, by {}", result.paired.difference < 0 ? "better" : "worse", control, figures(result));
   }
-  return fmt::format("not distinguishable from {} ({:+.4f} +/- {:.4f} nats, {})", control, result.paired.difference,
-                     (result.paired.interval.high - result.paired.interval.low) / 2, p_text(result.paired.t_p));
+  return fmt::format("not distinguishable from {}: {:+.4f} +/- {:.4f} nats {}", control, result.paired.difference,
+                     half_width(result.paired), tests_text(result));
 }
 
 std::string summary(const Plan& plan, const std::vector<ContrastResult>& contrasts) {
@@ -176,6 +177,11 @@ std::string summary(const Plan& plan, const std::vector<ContrastResult>& contras
     text += (text.empty() ? "" : "; ") + (control ? control_clause(plan, result) : result.sentence);
   }
   return text.empty() ? "no contrast was fixed beforehand: everything here is exploratory" : text;
+}
+
+std::string diverged_clause(const Results& results) {
+  const auto count = std::ranges::count(results.runs, RunStatus::diverged, &FinishedRun::status);
+  return count == 0 ? "" : fmt::format("; {} of {} runs diverged and are left out", count, results.runs.size());
 }
 
 }  // namespace
@@ -192,7 +198,7 @@ Verdict verdict_of(const Results& results) {
   std::stable_partition(verdict.contrasts.begin(), verdict.contrasts.end(), [](const ContrastResult& r) { return r.primary; });
   verdict.exploratory = static_cast<std::size_t>(
       std::count_if(verdict.contrasts.begin(), verdict.contrasts.end(), [](const ContrastResult& r) { return !r.primary; }));
-  verdict.sentence = summary(results.plan, verdict.contrasts);
+  verdict.sentence = summary(results.plan, verdict.contrasts) + diverged_clause(results);
   return verdict;
 }
 

@@ -140,7 +140,7 @@ class Tokenizers(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
 
     def test_bad_words(self):
-        text, out = self.english, self.folder / "out"
+        text, out = self.english, self.folder / "out.tokens"
         self.refused(USAGE, ["FILE is required"])
         self.refused(USAGE, ["--tokenizer bytes", "--train"], text, "--out", out)
         self.refused(USAGE, ["--out FILE", "--ids"], text, "--tokenizer", "bytes")
@@ -149,19 +149,21 @@ class Tokenizers(unittest.TestCase):
         self.refused(USAGE, ["--vocab belongs to --train"], text, "--tokenizer", "bytes", "--ids", "--vocab", 300)
         self.refused(USAGE, ["--train makes"], text, "--train", "--tokenizer", "bytes", "--out", out)
         self.refused(USAGE, ["--out is the input"], text, "--train", "--out", text)
+        self.refused(USAGE, ["data.tok'", "ends in .tokens"], text, "--tokenizer", "bytes", "--out", self.folder / "data.tok")
+        self.refused(USAGE, ["--out is", "a tokenizer ends in .json"], text, "--train", "--out", out)
         self.refused(USAGE, ["--out is empty"], text, "--train", "--out", "")
-        self.refused(USAGE, ["vocab is '256'", "[257, 1000000]"], text, "--train", "--vocab", 256, "--out", out)
+        self.refused(USAGE, ["vocab is '256'", "[257, 1000000]"], text, "--train", "--vocab", 256, "--out", self.folder / "x.json")
         self.refused(USAGE, ["threads is '-1'"], text, "--tokenizer", "bytes", "--ids", "--threads", -1)
         self.refused(FAILURE, ["none"], text, "--train", "--quiet", "--vocab", 300, "--out", self.folder / "none" / "x.json")
 
     def test_bad_files(self):
-        out = self.folder / "out"
+        out = self.folder / "out.tokens"
         self.refused(DATA, ["gpt9", "'bytes'", ".tiktoken"], self.english, "--tokenizer", "gpt9", "--out", out)
         self.refused(DATA, [str(self.folder), "tokenizer.json"], self.english, "--tokenizer", self.folder, "--out", out)
         self.refused(DATA, ["missing.txt"], self.folder / "missing.txt", "--tokenizer", "bytes", "--out", out)
         small = self.folder / "small.txt"
         small.write_text("abab")
-        self.refused(DATA, ["2 merges", "259"], small, "--train", "--vocab", 300, "--quiet", "--out", out)
+        self.refused(DATA, ["2 merges", "259"], small, "--train", "--vocab", 300, "--quiet", "--out", self.folder / "x.json")
         ranks = self.folder / "r50k_base.tiktoken"
         ranks.write_text("IQ== 0\nIg= 1\n")
         self.refused(DATA, [f"{ranks}:2", "'Ig='", "base64"], small, "--tokenizer", ranks, "--ids")

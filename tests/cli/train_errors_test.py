@@ -1,11 +1,13 @@
 """Training with bad input: one line, the right exit code, nothing lost."""
+import math
 import resource
 import shutil
 import signal
 import struct
+import subprocess
 import unittest
 
-from train_fixture import TINY, Training, run
+from train_fixture import PROGRAM, Training, run
 
 
 class Refusals(Training):
@@ -56,6 +58,13 @@ class Refusals(Training):
         refused(["lines.jsonl", "line 2", "text"], path=lines)
         refused(["train.batch_size", "GiB", "grad_accum"], "--train.batch_size=1000000", "--train.seq_len=128", code=2)
 
+    def test_changed_data_is_not_continued_with(self):
+        out = self.train("run", "--checkpoint.every=20", steps=20)
+        (out / "config.toml").write_text((out / "config.toml").read_text().replace("steps = 20", "steps = 40"))
+        with open(self.corpus, "a") as file:
+            file.write("one line more\n")
+        self.refused(2, ["data.path", "changed", "--out"], "train", "--out", out, "--resume")
+
     def test_vocabulary_larger_than_the_models(self):
         tokenizer = self.folder / "tokenizer.json"
         done = run("tokenize", "--train", "--vocab", "512", self.corpus, "--out", tokenizer)
@@ -89,14 +98,80 @@ class Refusals(Training):
         self.refused(3, ["model.safetensors"], "sample", self.folder, "--prompt", "a")
 
     def test_divergence_keeps_the_last_good_checkpoint(self):
+        # lr wd = 3: every step takes three times the weights away from them.
         done = self.refused(4, ["diverged in step", "last good checkpoint", "optimizer.lr"],
-                            *self.arguments("run", "--optimizer.name=sgdm", "--optimizer.lr=1e30", "--optimizer.grad_clip=0",
-                                            "--schedule.warmup_steps=30", "--checkpoint.every=1"))
+                            *self.arguments("run", "--optimizer.lr=0.01", "--optimizer.weight_decay=300", "--schedule.kind=constant",
+                                            "--checkpoint.every=1"))
         out = self.folder / "run"
         self.assertEqual(self.summary(out)["status"], "diverged")
         self.assertIsNone(self.summary(out)["objective"])
         self.assertIn(str(self.newest(out)), done.stderr)
+        good = int(self.newest(out).name.removeprefix("step_"))
+        self.assertGreater(good, 5)
+        self.assertIn(f"diverged in step {good + 1}:", done.stderr)
+        weights = self.newest(out).joinpath("model.safetensors").read_bytes()
+        header = struct.unpack("<Q", weights[:8])[0]
+        values = [value for value, in struct.iter_unpack("<f", weights[8 + header:])]
+        start = self.rows(self.train("start", "--log.every=1", steps=1))[0]["rms_x"]
+        self.assertLessEqual(math.sqrt(sum(value * value for value in values) / len(values)), 1000 * start)
         self.assertEqual(run("eval", out, "--data", self.corpus, "--tokens", "512").returncode, 0)
+
+    def test_divergence_in_the_last_step(self):
+        self.refused(4, ["diverged in step 1:", "no checkpoint"], *self.arguments("run", "--optimizer.lr=1e37", steps=1))
+        summary = self.summary(self.folder / "run")
+        self.assertEqual((summary["status"], summary["objective"], summary["best_val_loss"]), ("diverged", None, None))
+        self.assertFalse((self.folder / "run" / "checkpoints").exists())
+
+    def test_nothing_to_learn(self):
+        self.corpus = self.folder / "empty.jsonl"
+        self.corpus.write_text('{"text": ""}\n' * 3000)
+        self.refused(3, ["step 1", "target", "empty documents"], *self.arguments("run"))
+
+    def test_a_run_to_follow_is_looked_at_before_the_directory_is_made(self):
+        self.refused(3, ["nowhere", "log.decay_trace"],
+                     *self.arguments("x", "--optimizer.decay=random", f"--optimizer.density_from={self.folder / 'nowhere'}"))
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_a_folder_with_the_name_of_the_byte_tokenizer(self):
+        (self.folder / "bytes").mkdir()
+        done = run(*self.arguments("run"), cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_damaged_checkpoint_beside_an_older_one(self):
+        out = self.train("run", "--checkpoint.every=20")
+        (self.newest(out) / "state.json").write_text("{")
+        self.refused(3, ["state.json", "go on from step 20", "step_00000040"], "train", "--out", out, "--resume")
+        self.newest(out).rename(self.folder / "damaged")
+        self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)
+
+    def test_evaluation(self):
+        out = self.train("run")
+        self.refused(3, ["--data", "no file", "nothing.txt"], "eval", out, "--data", self.folder / "nothing.txt")
+        shard = self.folder / "shard.bin"
+        shard.write_bytes(struct.pack("<200H", *[300] * 200))
+        self.refused(3, ["300", "the model's tokenizer", "256"], "eval", out, "--data", shard)
+
+    def test_standard_output_that_cannot_be_written(self):
+        out = self.train("run")
+        for verb in (["eval", out, "--data", self.corpus], ["train", "--dry-run"], ["train", "--print-config"],
+                     ["sample", out, "--prompt", "a"], self.arguments("rows", "--json")):
+            with self.subTest(verb=verb), open("/dev/full", "w") as full:
+                done = subprocess.run([PROGRAM, *map(str, verb)], stdout=full, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("cannot write to standard output", done.stderr.splitlines()[-1])
+
+    def test_a_reader_of_the_rows_that_goes_away(self):
+        whole, out = self.train("whole", steps=300), self.folder / "a run"
+        process = subprocess.Popen([PROGRAM, *map(str, self.arguments("a run", "--json", "--log.every=1", steps=300))],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        process.stdout.close()
+        with process.stderr:
+            words = process.stderr.read()
+        self.assertEqual(process.wait(), 1)
+        self.assertRegex(words.splitlines()[-1], f"step [0-9]+ is saved; to continue: cautious train --out '{out}' --resume")
+        self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)
+        self.assertEqual(self.weights(whole), self.weights(out))
 
     def test_full_disk_during_a_checkpoint(self):
         def small_files():

@@ -125,6 +125,15 @@ class Runs(Training):
         self.assertAlmostEqual(ours["loss"], float(numpy.stdout), places=5)
         self.assertEqual(ours["targets"], 128)
 
+    def test_the_end_of_a_document_is_no_byte_of_it(self):
+        out, documents = self.train("run"), self.folder / "documents.jsonl"
+        documents.write_text('{"text": "abc"}\n' * 40)
+        done = run("eval", out, "--data", documents, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        self.assertEqual((result["windows"], result["sequence"], result["targets"]), (1, 128, 96))  # b, c, end; never a
+        self.assertAlmostEqual(result["bits_per_byte"], result["loss"] * 96 / math.log(2) / 64)
+
     def test_sampling(self):
         out = self.train("run", "--optimizer.lr=1e-2", steps=300)
         texts = [run("sample", out, "--prompt", "The licence", "--tokens", "60", "--seed", seed) for seed in "778"]

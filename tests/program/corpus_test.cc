@@ -195,8 +195,8 @@ TEST_F(CorpusFiles, FoldersGiveTheirFilesInOrder) {
 TEST_F(CorpusFiles, KnownSets) {
   CorpusSpec set = spec({});
   set.path = {"gcide"};
-  EXPECT_TRUE(
-      has(refusal(set), "'gcide' is not in " + (folder_ / "cache" / "data").string() + "; get it: cautious data get gcide"));
+  EXPECT_TRUE(has(refusal(set), "'gcide' is not in " + (folder_ / "cache" / "data").string() +
+                                    "; get it: cautious data get gcide --cache " + (folder_ / "cache").string()));
   const auto place = place_of(known_set("gcide"), set.cache);
   std::filesystem::create_directories(place);
   std::ofstream(place / "gcide.txt") << "a dictionary";
@@ -240,7 +240,7 @@ TEST_F(CorpusFiles, TheCache) {
   write("a.txt", "0123456789");
   CorpusSpec blocked = spec({"a.txt"});
   blocked.cache = write("file", "");
-  EXPECT_TRUE(has(refusal(blocked, Fault::failure), "set data.cache to a folder that can be written"));
+  EXPECT_TRUE(has(refusal(blocked, Fault::failure), "set data.cache or XDG_CACHE_HOME to a folder that can be written"));
   ::setenv("XDG_CACHE_HOME", "/somewhere", 1);
   EXPECT_EQ(default_cache(), "/somewhere/cautious");
   ::setenv("XDG_CACHE_HOME", "relative", 1);

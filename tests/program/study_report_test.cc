@@ -72,6 +72,7 @@ TEST_F(StudyReport, OnlyKeysThatDiffer) {
   EXPECT_NE(settings.find("optimizer.decay,"), std::string::npos) << settings;
   EXPECT_EQ(settings.find("model."), std::string::npos) << settings;
   EXPECT_EQ(settings.find("seed"), std::string::npos) << settings;
+  EXPECT_EQ(settings.find("log."), std::string::npos) << settings;
 }
 
 TEST_F(StudyReport, ThePageNeedsNothingElse) {

@@ -48,7 +48,7 @@ class TokenizerErrors : public TokenizerFiles {
 };
 
 TEST_F(TokenizerErrors, Paths) {
-  EXPECT_TRUE(has(data_message([] { Tokenizer::named("byte"); }), "byte: no such tokenizer", "'bytes'"));
+  EXPECT_TRUE(has(data_message([] { Tokenizer::named("byte"); }), "'byte': no such tokenizer", "'bytes'"));
   EXPECT_TRUE(has(message(folder_), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe"));
   EXPECT_TRUE(has(message(write("x.model", "")), "x.model: the name does not say"));
   EXPECT_TRUE(has(message(write("r50k_bass.tiktoken", "")), "did you mean 'r50k_base'?", "o200k_base"));

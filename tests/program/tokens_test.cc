@@ -180,6 +180,7 @@ TEST_F(TokenFiles, WritingIsTheSameForAnyThreadsAndCompleteOrNotThere) {
   write_tokens(folder_ / "1.tokens", files, Tokenizer::bytes(), 1, [&](double part) { parts.push_back(part); });
   write_tokens(folder_ / "3.tokens", files, Tokenizer::bytes(), 3, {});
   EXPECT_TRUE(std::is_sorted(parts.begin(), parts.end()));
+  EXPECT_EQ(std::adjacent_find(parts.begin(), parts.end()), parts.end());
   EXPECT_EQ(parts.back(), 1);
   const auto one = Tokens::open(folder_ / "1.tokens"), three = Tokens::open(folder_ / "3.tokens");
   EXPECT_EQ(one->documents().size(), 20001u);

@@ -83,6 +83,38 @@ TEST(Verdict, SaysWhenItOnlyDecaysLess) {
   EXPECT_NE(sentence.find("not distinguishable from a random mask of the same density"), std::string::npos) << sentence;
 }
 
+TEST(Verdict, ATTestThatSignFlipsDoNotConfirmIsSaidToStandAlone) {
+  const std::string four = verdict_of(study_of(clear(1.9), {kBest})).sentence;
+  EXPECT_TRUE(four.ends_with("(95%, 4 seeds, p < 0.001 in a t-test; p = 0.12 by sign flips, the lowest that 4 seeds can give)"))
+      << four;
+  // One seed says the opposite: 2 of the 64 patterns, the observed one and that of equal signs, are as far from 0. t = 4.38.
+  const std::vector<double> plain(7, 2.0), cwd{1.9, 1.9, 1.9, 1.9, 1.9, 1.9, 2.03};
+  const std::string seven =
+      verdict_of(study_of({{{"plain", "1"}, plain}, {{"cwd", "1"}, cwd}}, {kBest})).contrasts.at(0).sentence;
+  EXPECT_TRUE(seven.ends_with("(95%, 7 seeds, p = 0.0046)")) << seven;
+}
+
+TEST(Verdict, AControlMayStandFirst) {
+  const Contrast turned{.a = "random", .b = "cwd", .best = true, .primary = true};
+  const ContrastResult there = verdict_of(study_of(clear(1.95), {kControl})).contrasts.at(0);
+  const ContrastResult back = verdict_of(study_of(clear(1.95), {turned})).contrasts.at(0);
+  EXPECT_EQ(back.paired.difference, -there.paired.difference);
+  EXPECT_EQ(back.name, "random - cwd, at the best weight_decay of cwd");
+}
+
+TEST(Verdict, APointWhereRunsDivergeIsNotTheBest) {
+  const double none = std::nan("");
+  const Results results = study_of({{{"plain", "0.1"}, {2.0, 2.0, 2.0, 2.0}},
+                                    {{"plain", "1"}, {1.0, none, none, 1.0}},
+                                    {{"cwd", "0.1"}, {1.9, 1.9, 1.9, 1.9}},
+                                    {{"cwd", "1"}, {3, 3, 3, 3}}},
+                                   {kBest});
+  const Verdict verdict = verdict_of(results);
+  EXPECT_EQ(verdict.contrasts.at(0).paired.n, 4U);
+  EXPECT_NEAR(verdict.contrasts.at(0).paired.difference, -0.1, 1e-12);
+  EXPECT_TRUE(verdict.sentence.ends_with("; 2 of 16 runs diverged and are left out")) << verdict.sentence;
+}
+
 TEST(Verdict, SaysWhenTheMaskItselfHelps) {
   const std::string sentence = verdict_of(study_of(clear(1.95), {kBest, kControl})).sentence;
   EXPECT_NE(sentence.find("; it is better than a random mask of the same density, by 0.05"), std::string::npos) << sentence;
@@ -115,11 +147,14 @@ TEST(Verdict, ExploratoryContrastsAreCountedAndComeLast) {
 TEST(Verdict, MissingRunsAreLeftOut) {
   Losses losses = clear(1.9);
   losses[{"cwd", "0.1"}][2] = std::nan("");
-  EXPECT_EQ(verdict_of(study_of(losses, {kBest})).contrasts.at(0).paired.n, 3U);
+  losses[{"cwd", "1"}][2] = std::nan("");
+  const ContrastResult three = verdict_of(study_of(losses, {kBest})).contrasts.at(0);
+  EXPECT_EQ(three.paired.n, 3U);
+  EXPECT_NE(three.sentence.find("(95%, 3 of 4 seeds, p"), std::string::npos) << three.sentence;
   for (double& loss : losses[{"plain", "0.1"}]) loss = std::nan("");
   for (double& loss : losses[{"plain", "1"}]) loss = std::nan("");
   const Verdict none = verdict_of(study_of(losses, {kBest}));
-  EXPECT_EQ(none.sentence, "cwd against plain: no seed has both runs done");
+  EXPECT_EQ(none.sentence, "cwd against plain: no seed has both runs done; 10 of 24 runs diverged and are left out");
 }
 
 TEST(Verdict, OneSeedSaysNothingAboutChance) {

@@ -11,52 +11,11 @@
 #include <cautious/error.h>
 
 #include "naive_transformer.h"
+#include "tiny_models.h"
 #include "train/models/init.h"
 
 namespace cautious {
 namespace {
-
-// Tiny models that have every switch on and off between them.
-std::map<std::string, ModelConfig> tiny_models() {
-  ModelConfig llama;
-  llama.vocab = 50;
-  llama.width = 16;
-  llama.heads = llama.kv_heads = 2;
-  llama.head_size = 8;
-  llama.hidden = 24;
-  llama.context = 16;
-  ModelConfig gemma = llama;
-  gemma.norm = NormKind::rms_offset;
-  gemma.post_norm = gemma.query_scale = gemma.ffn_bias = gemma.output_bias = true;
-  gemma.activation = Activation::gelu;
-  gemma.attention_softcap = 50;
-  gemma.logit_softcap = 30;
-  gemma.init = Init::xavier;
-  ModelConfig olmo = llama;
-  olmo.norm = NormKind::layer;
-  olmo.init = Init::mitchell;
-  ModelConfig qwen = llama;
-  qwen.heads = 4;
-  qwen.qk_norm = true;
-  qwen.rope_base = 1e6;
-  ModelConfig untied = llama;
-  untied.tied = false;
-  untied.output_bias = true;
-  untied.rope_base = 0;
-  untied.heads = untied.kv_heads = 3;
-  untied.head_size = 5;
-  ModelConfig all = gemma;
-  all.qk_norm = true;
-  all.tied = false;
-  all.kv_heads = 1;
-  all.attention_softcap = 0.5;
-  all.logit_softcap = 1;
-  all.init = Init::mitchell;
-  ModelConfig layer = olmo;
-  layer.post_norm = layer.qk_norm = layer.query_scale = layer.ffn_bias = true;
-  return {{"llama", llama},   {"gemma", gemma}, {"olmo", olmo},  {"qwen", qwen},
-          {"untied", untied}, {"all", all},     {"layer", layer}};
-}
 
 constexpr RunOptions kFused{ops::Path::fused, false}, kPlain{ops::Path::plain, false};
 
@@ -69,15 +28,6 @@ Tensors parameters_of(Transformer& model) {
   Tensors result;
   for (const auto& item : model.named_parameters()) result[item.key()] = item.value();
   return result;
-}
-
-// So that scales, biases and masks matter.
-void shake(Transformer& model) {
-  const at::NoGradGuard guard;
-  double phase = 0;
-  for (at::Tensor& p : model.parameters()) {
-    p.add_(at::arange(p.numel(), p.options()).mul(1.7).add(phase += 0.3).sin().view(p.sizes()), 0.2);
-  }
 }
 
 struct Result {
@@ -108,7 +58,7 @@ std::string message(const std::function<void()>& call) {
 }
 
 TEST(Transformer, ParametersAreThoseOfTheConfig) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 1);
     const std::vector<Shape> shapes = parameter_shapes(config);
     const auto parameters = model.named_parameters();
@@ -124,10 +74,10 @@ TEST(Transformer, ParametersAreThoseOfTheConfig) {
 }
 
 TEST(Transformer, LogitsAreThoseOfTheNaiveModel) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     for (const RunOptions options : {kFused, kPlain}) {
       Transformer model(config, 2, options, at::kDouble);
-      shake(model);
+      tiny::shake(model);
       const at::Tensor tokens = words(2, 9, config.vocab), logits = model.logits(tokens);
       ASSERT_EQ(logits.sizes(), at::IntArrayRef({2, 9, config.vocab}));
       NaiveTransformer naive(config, parameters_of(model));
@@ -145,9 +95,9 @@ TEST(Transformer, LogitsAreThoseOfTheNaiveModel) {
 }
 
 TEST(Transformer, LossIsTheCrossEntropyOfTheLogits) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 3, kFused, at::kDouble);
-    shake(model);
+    tiny::shake(model);
     const at::Tensor tokens = words(2, 7, config.vocab), target = words(2, 7, config.vocab, 5);
     target.view({-1})[4] = -1;
     const at::Tensor logits = model.logits(tokens).flatten(0, 1);
@@ -157,7 +107,7 @@ TEST(Transformer, LossIsTheCrossEntropyOfTheLogits) {
 }
 
 TEST(Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 4);
     const at::Tensor tokens = words(4, 12, config.vocab), target = words(4, 12, config.vocab, 2);
     const Result first = run(model, tokens, target);
@@ -175,10 +125,10 @@ TEST(Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
 }
 
 TEST(Transformer, FusedIsPlain) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer fused(config, 5, kFused, at::kDouble), plain(config, 5, kPlain, at::kDouble);
-    shake(fused);
-    shake(plain);
+    tiny::shake(fused);
+    tiny::shake(plain);
     const at::Tensor tokens = words(3, 11, config.vocab), target = words(3, 11, config.vocab, 2);
     const Result a = run(fused, tokens, target), b = run(plain, tokens, target);
     EXPECT_NEAR(a.loss.item<double>(), b.loss.item<double>(), 1e-10) << name;
@@ -189,7 +139,7 @@ TEST(Transformer, FusedIsPlain) {
 }
 
 TEST(Transformer, RecomputingChangesNoBit) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     for (const ops::Path path : {ops::Path::fused, ops::Path::plain}) {
       Transformer kept(config, 6, {path, false}), again(config, 6, {path, true});
       const at::Tensor tokens = words(2, 10, config.vocab), target = words(2, 10, config.vocab, 2);
@@ -206,7 +156,7 @@ TEST(Transformer, RecomputingChangesNoBit) {
 }
 
 TEST(Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
-  const ModelConfig config = tiny_models().at("gemma");
+  const ModelConfig config = tiny::models().at("gemma");
   auto model = std::make_unique<Transformer>(config, 6, RunOptions{ops::Path::fused, true});
   Tensors parameters = parameters_of(*model);
   parameters.at("model.embed_tokens.weight").set_requires_grad(false);
@@ -219,9 +169,9 @@ TEST(Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
 }
 
 TEST(Transformer, GradientsAreThoseOfFiniteDifferences) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 7, kFused, at::kDouble);
-    shake(model);
+    tiny::shake(model);
     const at::Tensor tokens = words(2, 6, config.vocab), target = words(2, 6, config.vocab, 2);
     const Result result = run(model, tokens, target);
     const at::NoGradGuard guard;
@@ -242,9 +192,9 @@ TEST(Transformer, GradientsAreThoseOfFiniteDifferences) {
 }
 
 TEST(Transformer, LaterTokensDoNotChangeEarlierLogits) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 8, kFused, at::kDouble);
-    shake(model);
+    tiny::shake(model);
     const at::Tensor tokens = words(1, 12, config.vocab), other = tokens.clone();
     other.narrow(1, 7, 5).add_(1).remainder_(config.vocab);
     const at::Tensor a = model.logits(tokens), b = model.logits(other);
@@ -254,7 +204,7 @@ TEST(Transformer, LaterTokensDoNotChangeEarlierLogits) {
 }
 
 TEST(Transformer, OneTokenAndMoreThanTheContext) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 9);
     for (const std::int64_t sequence : {std::int64_t{1}, config.context + 5}) {
       const Result result = run(model, words(1, sequence, config.vocab), words(1, sequence, config.vocab, 2));
@@ -264,7 +214,7 @@ TEST(Transformer, OneTokenAndMoreThanTheContext) {
 }
 
 TEST(Transformer, SameSeedSameBits) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 11), other(config, 12), wide(config, 11, {}, at::kDouble);
     const int threads = at::get_num_threads();
     at::set_num_threads(threads == 1 ? 2 : 1);
@@ -312,7 +262,7 @@ TEST(Transformer, InitialValuesHaveTheirSpread) {
 }
 
 TEST(Transformer, WrongTokensAreOneLine) {
-  Transformer model(tiny_models().at("llama"), 1);
+  Transformer model(tiny::models().at("llama"), 1);
   const at::Tensor good = words(2, 3, 50);
   const auto with = [&](std::int64_t value) {
     at::Tensor bad = good.clone();
@@ -330,7 +280,7 @@ TEST(Transformer, WrongTokensAreOneLine) {
 }
 
 TEST(Transformer, LossFallsWhenTraining) {
-  for (const auto& [name, config] : tiny_models()) {
+  for (const auto& [name, config] : tiny::models()) {
     Transformer model(config, 10, {ops::Path::fused, name == "gemma"});
     const at::Tensor all = words(1, 13, config.vocab), tokens = all.narrow(1, 0, 12), target = all.narrow(1, 1, 12);
     double first = 0, last = 0;

@@ -12,6 +12,7 @@
 #include "cli/engine/verbs.h"
 #include "cli/engine_verbs.h"
 #include "cli/interrupt.h"
+#include "cli/standard_output.h"
 #include "data/corpus.h"
 #include "data/sampler.h"
 #include "run/live_line.h"
@@ -30,16 +31,13 @@ struct EvalArguments {
 
 // Windows of the model's context side by side, or as many of them as `tokens` says, evenly spaced.
 EvaluationSet windows_of(const data::Stream& stream, const Trained& trained, std::int64_t tokens) {
-  if (stream.size() < 2) {
-    throw Error(Fault::data, fmt::format("the data has {} tokens; predicting one takes at least 2", stream.size()));
-  }
   const std::int64_t length = std::min(trained.model->config().context, stream.size() - 1);
   const std::int64_t all = (stream.size() - 1) / length;
   const std::int64_t count = tokens > 0 ? std::min(all, (tokens + length - 1) / length) : all;
   return {&stream, data::fixed_windows(stream, length, count), length, trained.tokenizer.lengths()};
 }
 
-void print_json(const EvalArguments& args, const Trained& trained, const EvaluationSet& set, const Evaluation& result) {
+std::string json_of(const EvalArguments& args, const Trained& trained, const EvaluationSet& set, const Evaluation& result) {
   const nlohmann::ordered_json object{{"checkpoint", trained.checkpoint.string()},
                                       {"data", args.data},
                                       {"loss", result.loss},
@@ -48,16 +46,15 @@ void print_json(const EvalArguments& args, const Trained& trained, const Evaluat
                                       {"targets", result.targets},
                                       {"windows", set.windows.size()},
                                       {"sequence", set.length}};
-  fmt::print("{}\n", object.dump());
+  return object.dump() + "\n";
 }
 
-void print_table(const EvalArguments& args, const Trained& trained, const EvaluationSet& set, const Evaluation& result) {
-  fmt::print("checkpoint     {}\n", trained.checkpoint.string());
-  fmt::print("data           {}: {} windows of {} tokens\n", join(args.data), set.windows.size(), set.length);
-  fmt::print("loss           {:.6f} nats per token\n", result.loss);
-  if (!std::isnan(result.bits_per_byte)) fmt::print("bits per byte  {:.6f}\n", result.bits_per_byte);
-  fmt::print("accuracy       {:.2f}%\n", 100 * result.accuracy);
-  fmt::print("targets        {}\n", result.targets);
+std::string table_of(const EvalArguments& args, const Trained& trained, const EvaluationSet& set, const Evaluation& result) {
+  return fmt::format("checkpoint     {}\n", trained.checkpoint.string()) +
+         fmt::format("data           {}: {} windows of {} tokens\n", join(args.data), set.windows.size(), set.length) +
+         fmt::format("loss           {:.6f} nats per token\n", result.loss) +
+         (std::isnan(result.bits_per_byte) ? "" : fmt::format("bits per byte  {:.6f}\n", result.bits_per_byte)) +
+         fmt::format("accuracy       {:.2f}%\n", 100 * result.accuracy) + fmt::format("targets        {}\n", result.targets);
 }
 
 int run(const EvalArguments& args) {
@@ -79,7 +76,7 @@ int run(const EvalArguments& args) {
   const EvaluationSet set = windows_of(stream, trained, args.tokens);
   const Evaluation result = evaluate(*trained.model, set, args.batch, [&](double part) { show("evaluating", part); });
   line.finish();
-  args.json ? print_json(args, trained, set, result) : print_table(args, trained, set, result);
+  print(args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result));
   return 0;
 }
 

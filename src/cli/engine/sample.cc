@@ -12,6 +12,7 @@
 #include "cli/engine/verbs.h"
 #include "cli/engine_verbs.h"
 #include "cli/interrupt.h"
+#include "cli/standard_output.h"
 #include "train/decoder.h"
 
 namespace cautious::cli {
@@ -31,12 +32,6 @@ void check(const SampleArguments& args) {
   check_range("--temperature", args.sampling.temperature, kNonnegative);
   check_range("--top_k", static_cast<double>(args.sampling.top_k), {0, 1e9, false, false});
   check_range("--top_p", args.sampling.top_p, {0, 1, true, false});
-}
-
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(Fault::failure, "cannot write to standard output");
-  }
 }
 
 // Tokens that the model made, and the time it took after the prompt.

@@ -1,5 +1,6 @@
 // cautious train: one run from its configuration, or the rest of one.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "cli/engine/verbs.h"
 #include "cli/engine_verbs.h"
 #include "cli/interrupt.h"
+#include "cli/standard_output.h"
 #include "engine/run.h"
 #include "recipe/names.h"
 #include "run/checkpoint.h"
@@ -77,8 +79,8 @@ RunConfig settled(RunConfig config) {
   };
   std::for_each(config.data.path.begin(), config.data.path.end(), absolute);
   std::for_each(config.data.val_path.begin(), config.data.val_path.end(), absolute);
-  for (std::string* path : {&config.data.tokenizer, &config.optimizer.density_from, &config.optimizer.budget_from})
-    absolute(*path);
+  for (std::string* path : {&config.optimizer.density_from, &config.optimizer.budget_from}) absolute(*path);
+  if (config.data.tokenizer != "bytes") absolute(config.data.tokenizer);
   if (!config.data.cache.empty()) config.data.cache = std::filesystem::absolute(config.data.cache).lexically_normal().string();
   return config;
 }
@@ -96,20 +98,17 @@ RunConfig config_of(const TrainArguments& args) {
   return settled(read_config(source));
 }
 
-// The command that goes on with a run.
-std::string resume_command(const std::string& out) { return fmt::format("cautious train --out {} --resume", out); }
-
 int report(const TrainArguments& args, const RunResult& result, int signal) {
   const std::vector<CheckpointInfo> saved = list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
   switch (result.outcome) {
     case Outcome::stopped:
-      fmt::print(stderr, "cautious: interrupted; step {} is saved; to continue: {}\n", result.state.step,
+      fmt::print(stderr, "cautious: {}; {}; to continue: {}\n", signal != 0 ? "interrupted" : "cannot write to standard output",
+                 saved.empty() ? "no step was done yet" : fmt::format("step {} is saved", result.state.step),
                  resume_command(args.out));
-      return 128 + signal;
+      return signal != 0 ? 128 + signal : 1;
     case Outcome::diverged:
-      fmt::print(stderr,
-                 "cautious: diverged in step {}: {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps\n",
-                 result.state.step + 1, result.reason,
+      fmt::print(stderr, "cautious: diverged {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps\n",
+                 result.reason,
                  saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string());
       return kDiverged;
     case Outcome::done:
@@ -129,12 +128,12 @@ int train(const TrainArguments& args, const RunConfig& config) {
   const auto say = [&](const std::string& line) {
     if (!args.quiet) live.say(line);
   };
-  RunWatch watch{live, [&] { return interruptible.noted() != 0; }, {}, say};
+  bool unread = false;  // whoever read the rows is gone
+  const auto stop = [&] { return interruptible.noted() != 0 || unread; };
+  RunWatch watch{live, [&] { interruptible.check(); }, stop, {}, say};
   if (args.json) {
-    watch.row = [](const MetricsRow& row) {
-      fmt::print("{}\n", to_json(row));
-      std::fflush(stdout);
-    };
+    std::signal(SIGPIPE, SIG_IGN);  // the run is saved first
+    watch.row = [&](const MetricsRow& row) { unread = !try_print(to_json(row) + "\n") || unread; };
   }
   const RunResult result = run_training({config, args.out, args.resume}, watch, [&](const RunPlan& plan) {
     for (const std::string& line : banner(config, &plan)) say(line);
@@ -147,11 +146,11 @@ int run(TrainArguments& args, const CLI::App& verb) {
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume continues the run in --out, which is not given");
   const RunConfig config = config_of(args);
   if (args.print_config) {
-    fmt::print("{}", to_toml(config));
+    print(to_toml(config));
     return 0;
   }
   if (args.dry_run) {
-    for (const std::string& line : banner(config, nullptr)) fmt::print("{}\n", line);
+    for (const std::string& line : banner(config, nullptr)) print(line + "\n");
     return 0;
   }
   if (config.data.path.empty()) {

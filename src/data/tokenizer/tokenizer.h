@@ -33,7 +33,7 @@ class Tokenizer {
   std::vector<Token> encode(std::string_view text, int threads = 1) const;
   // Bytes; special tokens give nothing; an id outside [0, vocab) is an Error(Fault::data).
   std::string decode(std::span<const Token> tokens) const;
-  // Bytes that each id stands for, 0 for special tokens: for bits per byte.
+  // Bytes that each id stands for, 0 for special tokens and document_end(): for bits per byte.
   const std::vector<std::uint16_t>& lengths() const;
   // SHA-256 over everything that decides what encode() gives; equal tokenizers have equal fingerprints whatever file they came
   // from.

@@ -129,6 +129,7 @@ Tokenizer TokenizerBuilder::build() {
   parts.plain_bytes = parts.tokens.size() == parts.bytes.size() && parts.merges.in_order().empty();
   for (std::size_t byte = 0; byte < parts.bytes.size(); ++byte) parts.plain_bytes &= parts.bytes[byte] == byte;
   for (const std::string& token : parts.tokens) parts.lengths.push_back(static_cast<std::uint16_t>(token.size()));
+  parts.lengths[parts.document_end] = 0;
   parts.fingerprint = fingerprint();
   return Tokenizer(std::move(parts_));
 }

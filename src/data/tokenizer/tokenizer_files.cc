@@ -166,7 +166,9 @@ Tokenizer Tokenizer::read(const std::filesystem::path& path) {
     refuse_file(path.string(), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe");
   }
   if (!std::filesystem::exists(path, ignored))
-    refuse_file(path.string(), "no such tokenizer; give 'bytes', a tokenizer.json, a .tiktoken file, or a folder with one");
+    refuse_file(in_quotes(path.string()),
+                "no such tokenizer; give 'bytes', a tokenizer.json, a .tiktoken file, or a folder with one; "
+                "'cautious data get gpt2-bpe' or '... tiktoken' prints such paths");
   if (path.extension() == ".tiktoken") return read_tiktoken(path);
   if (path.extension() == ".json") return read_tokenizer_json(path);
   refuse_file(path.string(),
