@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,8 @@
 #include "cli/interrupt.h"
 #include "cli/one_line.h"
 #include "cli/study_table.h"
+#include "run/live_line.h"
+#include "run/run_data.h"
 #include "study/progress_rows.h"
 #include "study/report.h"
 #include "study/runner.h"
@@ -66,12 +70,33 @@ int complain_of_failed(const study::Results& results, const StudyOptions& option
   return 1;
 }
 
+// Every text of the plan is looked at and tokenized before the first run: what is wrong with it is said once, and runs side by
+// side find it ready.
+void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& interruptible) {
+  LiveLine line(quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic);
+  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::string, std::string, std::int64_t>> seen;
+  for (const study::PlannedRun& run : study::expand(plan)) {
+    RunConfig config = run.config;
+    const RunConfig::Data& data = config.data;
+    if (data.path.empty()) continue;  // refused by run_study, with the plan's words
+    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.tokenizer, data.cache, config.model.shape.vocab})
+             .second)
+      continue;
+    config.train.threads = default_jobs();
+    open_data(config, [&](const std::string& what, double part) {
+      interruptible.check();
+      line.show_part(part, what);
+    });
+  }
+}
+
 }  // namespace
 
 int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
 int run_and_report(const study::Plan& plan, const std::filesystem::path& out, const StudyOptions& options) {
   const Interruptible interruptible;
+  prepare_data(plan, options.quiet, interruptible);
   StudyTable table(options.quiet, options.jobs);
   const bool finished = study::run_study(
       plan, out,

@@ -20,6 +20,7 @@
 #include "run/checkpoint.h"
 #include "run/decay_trace.h"
 #include "run/directory.h"
+#include "run/run_data.h"
 #include "train/models/family.h"
 
 namespace cautious {
@@ -29,29 +30,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// The model's vocabulary must hold every token that can come.
-void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer, const data::Corpus& corpus) {
-  const std::int64_t vocab = config.model.shape.vocab;
-  if (tokenizer.vocab() > vocab) {
-    throw Error(Fault::usage, fmt::format("data.tokenizer '{}' has {} tokens, model.vocab is {}; set --model.vocab={}",
-                                          config.data.tokenizer, tokenizer.vocab(), vocab, tokenizer.vocab()));
-  }
-  const std::int64_t largest = std::max(corpus.train.largest(), corpus.validation.largest());
-  if (largest >= vocab) {
-    throw Error(Fault::data, fmt::format("the data has the token {}, model.vocab is {}; set --model.vocab={} or more", largest,
-                                         vocab, largest + 1));
-  }
-}
-
 std::vector<std::string> tensor_names(const RunConfig& config) {
   std::vector<std::string> names;
   for (const Shape& shape : parameter_shapes(config.model.shape)) names.push_back(shape.name);
   return names;
-}
-
-data::CorpusSpec corpus_spec(const RunConfig& config) {
-  return {config.data.path, config.data.val_path, config.data.val_fraction,
-          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache), config.train.threads};
 }
 
 EvaluationSet evaluation_set(const RunConfig& config, const data::Corpus& corpus, const data::Tokenizer& tokenizer) {
@@ -269,13 +251,11 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, const s
   const RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
   check_memory(config);
-  const data::Tokenizer tokenizer = data::Tokenizer::named(config.data.tokenizer);
-  const data::Corpus corpus = data::open_corpus(corpus_spec(config), tokenizer, [&](const std::string& what, double part) {
+  const auto [tokenizer, corpus] = open_data(config, [&](const std::string& what, double part) {
     watch.preparing();
     watch.live.show_part(part, what);
   });
   watch.live.finish();
-  check_vocabulary(config, tokenizer, corpus);
   evaluation_set(config, corpus, tokenizer);
   data::Sampler(corpus.train, sequence_length(config), config.train.seed);
   followed_run(config, tensor_names(config));

@@ -163,18 +163,24 @@ class Runs(Study):
                 fcntl.flock(file, fcntl.LOCK_EX)
 
     def test_a_failed_run_does_not_stop_the_others(self):
-        more = '[[arm]]\nname = "bad"\ndata.val_path = "/nowhere"\n[[arm]]\nname = "wild"\noptimizer.lr = 1e6\n'
+        more = ('[[arm]]\nname = "bad"\ntrain.batch_size = 1000000\ntrain.seq_len = 128\n'  # more than the machine's memory
+                '[[arm]]\nname = "wild"\noptimizer.lr = 1e6\n')
         done = self.study(self.plan(seeds="0", more=more, optimizer__grad_clip=0), code=1)
         self.assertIn("1 of 4 runs failed, the first: bad weight_decay=1 seed=0: failed: ", done.stderr.splitlines()[-1])
-        self.assertIn("/nowhere", done.stderr.splitlines()[-1])
+        self.assertIn("GiB", done.stderr.splitlines()[-1])
         folders = self.folders()
-        self.assertIn("/nowhere", (folders["bad_weight_decay=1_seed=0"] / "failure.txt").read_text())
+        self.assertIn("train.batch_size", (folders["bad_weight_decay=1_seed=0"] / "failure.txt").read_text())
         self.assertEqual(self.summary(folders["wild_weight_decay=1_seed=0"])["status"], "diverged")
         for arm in ("plain", "cwd"):
             self.assertEqual(self.summary(folders[f"{arm}_weight_decay=1_seed=0"])["status"], "done")
         started = len(self.started())
         self.study(self.plan(seeds="0", more=more, optimizer__grad_clip=0), code=1)
         self.assertEqual(len(self.started()), started + 1)  # the failed one alone
+
+    def test_bad_data_is_said_once(self):
+        plan = self.plan("lost.toml", more='[[arm]]\nname = "lost"\ndata.val_path = "/nowhere"\n')
+        self.refused(3, ["data.val_path", "/nowhere"], "study", plan, "--out", self.folder / "lost")
+        self.assertFalse((self.folder / "lost").exists())
 
     def test_one_at_a_time(self):
         plan = self.plan(seeds="0", steps=100000)

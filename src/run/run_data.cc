@@ -1,0 +1,41 @@
+#include "run/run_data.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+namespace cautious {
+namespace {
+
+// The model's vocabulary must hold every token that can come.
+void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer, const data::Corpus& corpus) {
+  const std::int64_t vocab = config.model.shape.vocab;
+  if (tokenizer.vocab() > vocab) {
+    throw Error(Fault::usage, fmt::format("data.tokenizer '{}' has {} tokens, model.vocab is {}; set --model.vocab={}",
+                                          config.data.tokenizer, tokenizer.vocab(), vocab, tokenizer.vocab()));
+  }
+  const std::int64_t largest = std::max(corpus.train.largest(), corpus.validation.largest());
+  if (largest >= vocab) {
+    throw Error(Fault::data, fmt::format("the data has the token {}, model.vocab is {}; set --model.vocab={} or more", largest,
+                                         vocab, largest + 1));
+  }
+}
+
+data::CorpusSpec corpus_spec(const RunConfig& config) {
+  return {config.data.path, config.data.val_path, config.data.val_fraction,
+          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache), config.train.threads};
+}
+
+}  // namespace
+
+RunData open_data(const RunConfig& config, const std::function<void(const std::string& what, double part)>& progress) {
+  data::Tokenizer tokenizer = data::Tokenizer::named(config.data.tokenizer);
+  data::Corpus corpus = data::open_corpus(corpus_spec(config), tokenizer, progress);
+  check_vocabulary(config, tokenizer, corpus);
+  return {std::move(tokenizer), std::move(corpus)};
+}
+
+}  // namespace cautious

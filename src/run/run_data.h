@@ -1,0 +1,21 @@
+// The data that a run's configuration names.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "data/corpus.h"
+#include "run/config/config.h"
+
+namespace cautious {
+
+struct RunData {
+  data::Tokenizer tokenizer;
+  data::Corpus corpus;
+};
+
+// Opened, and tokenized if it has not been. Whatever is wrong with it is an Error (data/corpus.h, data/tokenizer/tokenizer.h),
+// also a vocabulary that model.vocab does not hold.
+RunData open_data(const RunConfig& config, const std::function<void(const std::string& what, double part)>& progress);
+
+}  // namespace cautious
