@@ -13,7 +13,7 @@ packages=(
   libtorch-dev libgloo-dev                                            # training (CAUTIOUS_TORCH)
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks
   python3 python3-numpy python3-protobuf python3-crcmod               # guards, golden vectors, independent readers
-  chromium                                                            # reports as a reader sees them
+  chromium fonts-dejavu-core                                          # reports as a reader sees them
   clang clang-format clang-tidy libclang-rt-dev libomp-dev            # lint, fuzzing, race detection with the OpenMP runtime
 )
 # npm fetches what zooms the figures of a report; one that did not come from Debian will do.
