@@ -9,6 +9,7 @@ packages=(
   libopenblas-openmp-dev                                              # matrix products, singular values
   libtomlplusplus-dev libpcre2-dev libssl-dev zlib1g-dev              # configuration, tokenizers, checksums, compressed text
   libboost-math-dev                                                   # statistics
+  libboost-dev libeigen3-dev coinor-libclp-dev                        # the laboratory: flows, matrices, linear programs
   libcpp-httplib-dev                                                  # the page of `cautious watch`
   libtorch-dev libgloo-dev                                            # training (CAUTIOUS_TORCH)
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks

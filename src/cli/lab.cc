@@ -1,9 +1,7 @@
-// `cautious lab toy`: the paper's toy experiment, drawn and written to a directory. The files are a function of the command
-// line, so old ones are replaced; each appears complete or not at all.
-#include <array>
+// `cautious lab`: the paper's theory, run. Every verb prints its claims with their numbers and writes a page, figures, tables
+// and data into a directory. The files are a function of the command line, so old ones are replaced.
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,55 +12,30 @@
 
 #include <cautious/error.h>
 
-#include "cli/toy_picture.h"
+#include "cli/interrupt.h"
+#include "cli/lab_toy.h"
 #include "cli/verbs.h"
-#include "io/atomic_file.h"
-#include "lab/toy.h"
-#include "lab/toy_text.h"
+#include "lab/bound/bound.h"
+#include "lab/dynamics/dynamics.h"
+#include "lab/experiment.h"
+#include "lab/fixedpoint/fixedpoint.h"
 #include "recipe/names.h"
+#include "run/live_line.h"
 
 namespace cautious::cli {
 namespace {
 
-constexpr const char* kToyExamples =
-    "  cautious lab toy --out toy\n"
+using lab::Experiment;
+using lab::Progress;
+
+constexpr const char* kExamples =
+    "  cautious lab all --out lab\n"
     "  cautious lab toy circle --start 4.6,4.2 --out local_front\n"
-    "  cautious lab toy parabola --weight_decay 0.4 --lr 0.005 --steps 8000 --out slow";
+    "  cautious lab dynamics --trials 50 --out dynamics";
 
-constexpr std::array<std::string_view, 3> kObjectives{"circle", "parabola", "all"};
+constexpr Range kSeed{0, 1e9, false, false}, kTrials{1, 10000, false, false};
 
-struct Arguments {
-  std::string objective = "all", out;
-  std::map<std::string, std::string, std::less<>> words;  // the options that were given
-
-  const std::string* find(std::string_view option) const {
-    const auto at = words.find(option);
-    return at == words.end() ? nullptr : &at->second;
-  }
-};
-
-ToyPoint point(const std::string& text) {
-  const auto comma = text.find(',');
-  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) {
-    throw Error(Fault::usage, fmt::format("start is {}, not a point; valid: two numbers of {} as X,Y", in_quotes(text),
-                                          to_string(kToyStart)));
-  }
-  return {to_number("start x", text.substr(0, comma), kToyStart), to_number("start y", text.substr(comma + 1), kToyStart)};
-}
-
-ToyOptions options_of(const Arguments& args) {
-  ToyOptions options;
-  if (const auto* text = args.find("lr")) options.lr = to_number("lr", *text, kToyLr);
-  if (const auto* text = args.find("weight_decay")) options.weight_decay = to_number("weight_decay", *text, kToyWeightDecay);
-  if (const auto* text = args.find("beta1")) options.beta1 = to_number("beta1", *text, kMomentum);
-  if (const auto* text = args.find("beta2")) options.beta2 = to_number("beta2", *text, kMomentum);
-  if (const auto* text = args.find("eps")) options.eps = to_number("eps", *text, kFraction);
-  if (const auto* text = args.find("steps")) options.steps = to_integer("steps", *text, kToySteps);
-  if (const auto* text = args.find("schedule")) options.schedule = named<ScheduleKind>("schedule", *text);
-  if (const auto* text = args.find("start")) options.start = point(*text);
-  check(options);
-  return options;
-}
+using Runs = std::vector<std::function<Experiment(const Progress&)>>;
 
 void make_directory(const std::filesystem::path& out) {
   std::error_code fault;
@@ -73,59 +46,159 @@ void make_directory(const std::filesystem::path& out) {
   }
 }
 
-int run(const Arguments& args) {
-  const auto chosen = kObjectives[index_of_name("toy objective", args.objective, kObjectives)];
-  const ToyOptions options = options_of(args);
-  const std::filesystem::path out(args.out);
+// Nothing is written before everything has been computed.
+int run(const Runs& runs, const std::filesystem::path& out) {
   if (out.empty()) throw Error(Fault::usage, "--out is empty; give a directory");
-  std::vector<ToyStudy> studies;
-  for (const ToyObjective& objective : toy_objectives()) {
-    if (chosen == "all" || chosen == objective.name) studies.push_back(run_toy(objective, options));
+  std::vector<Experiment> experiments;
+  {
+    LiveLine line(LiveLine::Style::automatic);
+    const Interruptible interruptible;
+    const auto total = static_cast<double>(runs.size());
+    for (const auto& one : runs) {
+      const auto before = static_cast<double>(experiments.size());
+      experiments.push_back(one([&](double done, std::string_view what) {
+        interruptible.check();
+        line.show_part((before + done) / total, std::string(what));
+      }));
+    }
   }
   make_directory(out);
-  io::write_atomically(out / "toy.csv", toy_csv(studies));
-  io::write_atomically(out / "toy.json", toy_json(studies));
-  io::write_atomically(out / "toy.svg", to_svg(toy_picture(studies)));
-
-  std::string report = toy_table(studies) + "\n";
-  for (const ToyStudy& study : studies) report += in_words(study) + "\n";
-  report += fmt::format("\n{}\n", (out / "toy.svg").string());
-  if (std::fputs(report.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+  lab::write(experiments, out);
+  std::string text;
+  for (const Experiment& experiment : experiments) text += terminal_text(experiment) + "\n";
+  text += (out / "report.html").string() + "\n";
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     throw Error(Fault::failure, "cannot write to standard output");
   }
   return 0;
 }
 
+// A verb with its --out, and numbers by name that are read when it runs.
+struct LabVerb {
+  CLI::App* app;
+  std::shared_ptr<std::string> out = std::make_shared<std::string>();
+  std::shared_ptr<std::map<std::string, std::string>> words = std::make_shared<std::map<std::string, std::string>>();
+
+  LabVerb(CLI::App& parent, const char* name, const char* help) : app(parent.add_subcommand(name, help)) {
+    app->add_option("--out", *out, "Directory for report.html, figures (.svg), tables (.csv) and data; made if missing")
+        ->required()
+        ->type_name("DIR");
+  }
+
+  void number(const std::string& name, const std::string& what, double usual, const Range& range) const {
+    app->add_option_function<std::string>(
+           "--" + name, [words = words, name](const std::string& text) { (*words)[name] = text; },
+           fmt::format("{}; valid: {} (default: {})", what, to_string(range), to_text(usual)))
+        ->type_name("NUMBER");
+  }
+
+  std::int64_t integer(const std::string& name, std::int64_t usual, const Range& range) const {
+    const auto at = words->find(name);
+    return at == words->end() ? usual : to_integer(name, at->second, range);
+  }
+
+  double real(const std::string& name, double usual, const Range& range) const {
+    const auto at = words->find(name);
+    return at == words->end() ? usual : to_number(name, at->second, range);
+  }
+};
+
+lab::DynamicsOptions dynamics_options(const LabVerb& verb) {
+  lab::DynamicsOptions options;
+  options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
+  options.trials = static_cast<std::size_t>(verb.integer("trials", static_cast<std::int64_t>(options.trials), kTrials));
+  return options;
+}
+
+void add_dynamics(CLI::App& parent, Verb& chosen) {
+  const LabVerb verb(parent, "dynamics",
+                     "Table 1 in continuous time: Lyapunov functions, sliding mode, and the remarks of appendix D.");
+  verb.app->footer("  cautious lab dynamics --out dynamics\n  cautious lab dynamics --trials 50 --seed 1 --out more");
+  const lab::DynamicsOptions usual;
+  verb.number("trials", "Random problems and starts per system", static_cast<double>(usual.trials), kTrials);
+  verb.number("seed", "Of the random problems", 0, kSeed);
+  verb.app->callback([verb, &chosen] {
+    chosen = [verb] {
+      const auto options = dynamics_options(verb);
+      return run({[options](const Progress& progress) { return run_dynamics(options, progress); }}, *verb.out);
+    };
+  });
+}
+
+void add_fixedpoint(CLI::App& parent, Verb& chosen) {
+  const LabVerb verb(parent, "fixedpoint", "Section 2.2 and appendix C: which problem does each optimizer solve?");
+  verb.app->footer(
+      "  cautious lab fixedpoint --out fixedpoint\n  cautious lab fixedpoint --weight_decay 1 --steps 50000 --out more");
+  const lab::FixedpointOptions usual;
+  verb.number("weight_decay", "The box is 1 over it", usual.weight_decay, lab::kFixedpointWeightDecay);
+  verb.number("steps", "Steps of every arm", static_cast<double>(usual.steps), lab::kFixedpointSteps);
+  verb.number("seed", "Of the random problems", 0, kSeed);
+  verb.app->callback([verb, &chosen] {
+    chosen = [verb] {
+      lab::FixedpointOptions options;
+      options.weight_decay = verb.real("weight_decay", options.weight_decay, kNonnegative);
+      options.steps = verb.integer("steps", options.steps, lab::kFixedpointSteps);
+      options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
+      check(options);
+      return run({[options](const Progress& progress) { return run_fixedpoint(options, progress); }}, *verb.out);
+    };
+  });
+}
+
+void add_bound(CLI::App& parent, Verb& chosen) {
+  const LabVerb verb(parent, "bound", "Theorem 1: the convergence rate of Adam + CWD, its constants and its lemmas.");
+  verb.app->footer("  cautious lab bound --out bound\n  cautious lab bound --seeds 256 --out more");
+  const lab::BoundOptions usual;
+  verb.number("seeds", "Runs per estimate of the left side", static_cast<double>(usual.seeds), lab::kBoundSeeds);
+  verb.number("seed", "Of the first run", 0, kSeed);
+  verb.app->callback([verb, &chosen] {
+    chosen = [verb] {
+      lab::BoundOptions options;
+      options.seeds =
+          static_cast<std::size_t>(verb.integer("seeds", static_cast<std::int64_t>(options.seeds), lab::kBoundSeeds));
+      options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
+      return run({[options](const Progress& progress) { return run_bound(options, progress); }}, *verb.out);
+    };
+  });
+}
+
+void add_toy(CLI::App& parent, Verb& chosen) {
+  const LabVerb verb(parent, "toy", "Some arms on a function whose minimisers form a curve or more: where do they end?");
+  const auto arguments = std::make_shared<ToyArguments>();
+  arguments->add_to(*verb.app);
+  verb.app->callback([verb, arguments, &chosen] {
+    chosen = [verb, arguments] {
+      const auto study = arguments->read();
+      return run({[&](const Progress& progress) { return study(progress); }}, *verb.out);
+    };
+  });
+}
+
+void add_all(CLI::App& parent, Verb& chosen) {
+  const LabVerb verb(parent, "all", "All of them with their defaults, on one page.");
+  verb.app->footer("  cautious lab all --out lab");
+  verb.app->callback([verb, &chosen] {
+    chosen = [verb] {
+      return run({[](const Progress& progress) { return ToyArguments().read()(progress); },
+                  [](const Progress& progress) { return lab::run_dynamics({}, progress); },
+                  [](const Progress& progress) { return lab::run_fixedpoint({}, progress); },
+                  [](const Progress& progress) { return lab::run_bound({}, progress); }},
+                 *verb.out);
+    };
+  });
+}
+
 }  // namespace
 
 void add_lab(CLI::App& app, Verb& chosen) {
-  const auto args = std::make_shared<Arguments>();
-  CLI::App& lab = *app.add_subcommand("lab", "Small experiments of the paper.");
-  lab.footer(kToyExamples);
+  CLI::App& lab = *app.add_subcommand("lab", "The paper's theory, run: claims with numbers, figures, one page.");
+  lab.footer(kExamples);
   lab.require_subcommand(1);
-  CLI::App& toy = *lab.add_subcommand("toy", "Adam, AdamW and Adam + CWD on two functions whose minimisers form a curve.");
-  toy.footer(kToyExamples);
-  toy.add_option("OBJECTIVE", args->objective, join(kObjectives) + " (default: all)")->type_name("");
-  toy.add_option("--out", args->out, "Directory for toy.svg, toy.csv and toy.json; made if missing")
-      ->required()
-      ->type_name("DIR");
-  const ToyOptions usual;
-  const auto option = [&](const std::string& name, const char* type, const std::string& help) {
-    const auto note = [words = &args->words, name](const std::string& text) { (*words)[name] = text; };
-    toy.add_option_function<std::string>("--" + name, note, help)->type_name(type);
-  };
-  const auto number = [&](const std::string& name, const std::string& what, double value, const Range& range) {
-    option(name, "NUMBER", fmt::format("{}; valid: {} (default: {})", what, to_string(range), to_text(value)));
-  };
-  number("lr", "Learning rate at its peak", usual.lr, kToyLr);
-  number("weight_decay", "Of AdamW and CWD; the box is 1 over it", usual.weight_decay, kToyWeightDecay);
-  number("beta1", "Coefficient of the first moment", usual.beta1, kMomentum);
-  number("beta2", "Coefficient of the second moment", usual.beta2, kMomentum);
-  number("eps", "Added to the denominator", usual.eps, kFraction);
-  number("steps", "Steps of every arm", static_cast<double>(usual.steps), kToySteps);
-  option("schedule", "NAME", join(names_of(ScheduleKind{})) + " (default: cosine)");
-  option("start", "X,Y", "Where all arms start (default: the objective's own)");
-  toy.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+  add_toy(lab, chosen);
+  add_dynamics(lab, chosen);
+  add_fixedpoint(lab, chosen);
+  add_bound(lab, chosen);
+  add_all(lab, chosen);
 }
 
 }  // namespace cautious::cli

@@ -1,13 +1,13 @@
 #include "report/chart_plot.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "report/chart_style.h"
 #include "report/chart_text.h"
+#include "report/plane_marker.h"
 
 namespace cautious {
 namespace {
@@ -17,41 +17,6 @@ constexpr double kNearZero = 0.01;  // of the largest x: an axis from so near ze
 constexpr double kDenseLine = 4;    // plot widths: a noisy line so long is drawn thin
 constexpr double kTick = 5, kMinorTick = 3, kLabelGap = 9;
 constexpr double kMarker = 4.2, kSmallMarker = 3, kDot = 1.6, kSamePlace = 0.5;
-
-// Corners of the shape with radius one; of equal weight to the eye.
-std::vector<SvgPoint> shape(std::size_t style) {
-  constexpr double kArm = 0.42;
-  const auto turned = [](std::size_t corners, double start, double radius) {
-    std::vector<SvgPoint> points;
-    for (std::size_t i = 0; i < corners; ++i) {
-      const double angle = start + 2 * 3.141592653589793 * static_cast<double>(i) / static_cast<double>(corners);
-      points.push_back({radius * std::cos(angle), radius * std::sin(angle)});
-    }
-    return points;
-  };
-  constexpr double kUp = -3.141592653589793 / 2, kDown = -kUp, kDiagonal = kDown / 2;
-  std::vector<SvgPoint> plus{{-kArm, -1.1}, {kArm, -1.1}, {kArm, -kArm}, {1.1, -kArm}, {1.1, kArm},   {kArm, kArm},
-                             {kArm, 1.1},   {-kArm, 1.1}, {-kArm, kArm}, {-1.1, kArm}, {-1.1, -kArm}, {-kArm, -kArm}};
-  switch (style) {
-    case 1:
-      return turned(4, kDiagonal, 1.25);
-    case 2:
-      return turned(4, 0, 1.3);
-    case 3:
-      return turned(3, kUp, 1.35);
-    case 4:
-      return turned(3, kDown, 1.35);
-    case 5:
-      return plus;
-    case 6:
-      for (SvgPoint& p : plus) p = {(p.x - p.y) * std::sqrt(0.5), (p.x + p.y) * std::sqrt(0.5)};
-      return plus;
-    case 7:
-      return turned(5, kUp, 1.2);
-    default:
-      return turned(16, 0, 1);
-  }
-}
 
 void draw_path(Svg& svg, std::string_view classes, std::size_t colour, const std::string& data) {
   svg.element("path", {{"class", style_class(classes, colour)}, {"d", data}});
@@ -215,13 +180,8 @@ void draw_line(Svg& svg, std::string_view classes, SvgPoint from, SvgPoint to) {
 
 void draw_markers(Svg& svg, const std::vector<SvgPoint>& at, std::size_t colour, double radius) {
   if (at.empty()) return;
-  const std::vector<SvgPoint> corners = shape(colour % kSeriesStyles);
   std::string data;
-  for (const SvgPoint& middle : at) {
-    std::vector<SvgPoint> placed;
-    for (const SvgPoint& corner : corners) placed.push_back({middle.x + radius * corner.x, middle.y + radius * corner.y});
-    data += svg_path(placed, Ends::closed);
-  }
+  for (const SvgPoint& middle : at) data += marker_path(middle, colour, radius);
   draw_path(svg, "mark", colour, data);
 }
 

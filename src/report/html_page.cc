@@ -1,8 +1,12 @@
 #include "report/html_page.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include <fmt/format.h>
+
+#include <cautious/error.h>
 
 #include "report/page_assets.h"
 #include "report/svg.h"
@@ -31,6 +35,23 @@ const std::string& title_of(const Figure& figure) {
   return std::visit([](const auto& chart) -> const std::string& { return chart.title; }, figure.chart);
 }
 
+std::string data_element(std::string_view kind, std::string_view json) {
+  return fmt::format("<script type=\"application/json\" class=\"{}\">{}</script>\n", kind, json);
+}
+
+// What the page's scripts draw a figure from; nothing for a figure that stays as it is.
+std::string data_of(const LineChart& chart) { return data_element("chart", chart_json(chart)); }
+std::string data_of(const IntervalChart&) { return {}; }
+template <class Paths>
+std::string data_of(const Paths& figure) {
+  return data_element("paths", moving_json(page_size(figure), moving_paths(figure)));
+}
+
+struct Badge {
+  std::string_view outcome, sign, words;
+};
+constexpr std::array<Badge, 3> kBadges{{{"holds", "✓", "holds"}, {"fails", "✗", "does not hold"}, {"noted", "•", "noted"}}};
+
 // Both are the number of the section in the list of contents.
 std::string anchor(std::size_t section) { return fmt::format("section-{}", section + 1); }
 
@@ -55,11 +76,24 @@ void HtmlPage::paragraph(std::string_view text, std::string_view kind) {
 void HtmlPage::figure(const Figure& figure) {
   body_ += fmt::format("<figure id=\"figure-{}\">\n<img class=\"still\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n",
                        figure.name, svg_escape(title_of(figure) + ". " + description_of(figure)), base64(to_svg(figure)));
-  if (const auto* lines = std::get_if<LineChart>(&figure.chart)) {
-    body_ += fmt::format("<script type=\"application/json\">{}</script>\n", chart_json(*lines));
-  }
+  body_ += std::visit([](const auto& chart) { return data_of(chart); }, figure.chart);
   if (!figure.caption.empty()) body_ += fmt::format("<figcaption>{}</figcaption>\n", svg_escape(figure.caption));
   body_ += "</figure>\n";
+}
+
+void HtmlPage::claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence) {
+  const auto badge = std::find_if(kBadges.begin(), kBadges.end(), [&](const Badge& b) { return b.outcome == outcome; });
+  if (badge == kBadges.end()) {
+    throw Error(Fault::usage, fmt::format("no outcome of a claim named '{}'; choices: holds, fails, noted", outcome));
+  }
+  body_ +=
+      fmt::format("<div class=\"claim {}\">\n<span class=\"badge\"><span aria-hidden=\"true\">{}</span> {}</span>\n<div>\n",
+                  badge->outcome, badge->sign, badge->words);
+  body_ += fmt::format("<p class=\"claim-text\">{}", svg_escape(text));
+  if (!source.empty()) body_ += fmt::format(" <span class=\"source\">{}</span>", svg_escape(source));
+  body_ += "</p>\n";
+  if (!evidence.empty()) body_ += fmt::format("<p class=\"evidence\">{}</p>\n", svg_escape(evidence));
+  body_ += "</div>\n</div>\n";
 }
 
 void HtmlPage::table(const Table& table) { body_ += to_html(table); }
@@ -95,7 +129,7 @@ std::string HtmlPage::finish() const {
       svg_escape(title_));
   if (!kUplotScript.empty()) text += fmt::format("<style>{}</style>\n", kUplotStyle);
   text += fmt::format("<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", kReportStyle, svg_escape(title_));
-  text += front_ + contents + body_ + "</main>\n";
+  text += front_ + contents + body_ + fmt::format("</main>\n<script>{}</script>\n", kSliderScript);
   if (!kUplotScript.empty()) {
     text += fmt::format("<!-- uPlot, MIT licence: {} -->\n<script>{}</script>\n<script>{}</script>\n", kUplotLicence,
                         kUplotScript, kReportScript);

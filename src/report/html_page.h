@@ -1,5 +1,5 @@
 // A report as one HTML page that needs nothing beside it: figures are images inside it, and where JavaScript runs its line
-// charts can be zoomed. Texts are plain and are escaped here.
+// charts can be zoomed and its paths followed with a slider. Texts are plain and are escaped here.
 #pragma once
 
 #include <string>
@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "report/chart.h"
+#include "report/plane_figure.h"
+#include "report/surface_figure.h"
 #include "report/table.h"
 
 namespace cautious {
 
 struct Figure {
   std::string name;  // of its file: letters, digits, '_'
-  std::variant<LineChart, IntervalChart> chart;
+  std::variant<LineChart, IntervalChart, PlaneFigure, SurfaceFigure> chart;
   std::string caption;  // below it; may be empty
 };
 
@@ -30,6 +32,8 @@ class HtmlPage {
   // `kind`: a class of the style sheet, "verdict", "status", "note", "caution"; empty for plain text.
   void paragraph(std::string_view text, std::string_view kind = {});
   void figure(const Figure& figure);
+  // What was claimed, by whom (may be empty), and what decides it. `outcome`: "holds", "fails" or "noted".
+  void claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence);
   void table(const Table& table);
   void tables_side_by_side(const std::vector<Table>& tables);
   void commands(const std::vector<std::string>& lines);

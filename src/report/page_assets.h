@@ -1,4 +1,4 @@
-// Text files that the build puts into the program: our script and style sheet, and uPlot's.
+// Text files that the build puts into the program: our scripts and style sheet, and uPlot's.
 #pragma once
 
 #include <string_view>
@@ -6,6 +6,6 @@
 namespace cautious {
 
 // uPlot's are empty where the build could not fetch it; figures are then static.
-extern const std::string_view kReportScript, kReportStyle, kUplotScript, kUplotStyle, kUplotLicence;
+extern const std::string_view kReportScript, kSliderScript, kReportStyle, kUplotScript, kUplotStyle, kUplotLicence;
 
 }  // namespace cautious

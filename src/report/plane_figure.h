@@ -1,12 +1,15 @@
 // A figure of optimizers at work in the plane: per panel the contours of a function, curves that matter, a box and the paths
-// from a common start, and under it a table of numbers that is the legend too. Light and dark by the reader's setting.
+// of up to eight optimizers, and with it a table of numbers that is the legend too. Two panels stand side by side with their
+// tables below; a last odd one has its table beside it. Light and dark by the reader's setting.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "report/moving_path.h"
 #include "report/svg.h"
 
 namespace cautious {
@@ -20,17 +23,14 @@ enum class CurveStyle { thin, band, dotted };
 
 struct PlaneCurve {
   CurveStyle style{};
-  std::string label;  // beside the curve, toward its end; may be empty
-  std::vector<PlanePoint> points;
+  std::string label;               // beside the curve, toward its end; may be empty
+  std::vector<PlanePoint> points;  // a single one is drawn as a ring
 };
 
-// Colour and marker of a path: a blue disc, an orange square, a green diamond.
-enum class Series { disc, square, diamond };
-
 struct PlanePath {
-  Series series{};
+  std::size_t series = 0;  // number in the palette of eight (Okabe and Ito); the marker follows it
   std::string name;
-  std::vector<PlanePoint> points;  // the start first; not empty
+  std::vector<PlanePoint> points;  // the start first; not empty; where one is not finite the path stays at the one before
   std::vector<std::string> cells;  // of the table, one per column
 };
 
@@ -42,7 +42,7 @@ struct PlaneBox {
 struct PlanePanel {
   std::string id;  // a letter first, then letters and digits; unique in the figure
   std::string title, formula;
-  double low = 0, high = 1;  // shown on both axes
+  double low = 0, high = 1;  // shown on both axes; paths are clipped to it, an end outside is marked at the rim
   std::function<double(PlanePoint)> height;
   std::optional<PlaneBox> box;
   std::vector<PlaneCurve> curves;
@@ -62,6 +62,11 @@ struct PlaneFigure {
 };
 
 std::string to_svg(const PlaneFigure& figure);
+
+SvgPoint page_size(const PlaneFigure& figure);
+
+// Of all panels, one after the other.
+std::vector<MovingPath> moving_paths(const PlaneFigure& figure);
 
 // "0.41", or with a power of ten where that would be mostly zeros: "4×10⁻⁸".
 std::string pretty(double value);

@@ -1,19 +1,21 @@
 #include "report/plane_panel.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "report/chart_plot.h"
 #include "report/label.h"
+#include "report/plane_marker.h"
+#include "report/plane_style.h"
 
 namespace cautious {
 namespace {
 
 constexpr int kCells = 120;
 constexpr int kBands = 14;
-constexpr double kNameSize = 12.5, kNoteSize = 11.5;
+constexpr std::size_t kTicks = 8;
 
 // The square part of the plane that is shown, and where on the page.
 struct View {
@@ -23,34 +25,44 @@ struct View {
   double scale() const { return (area.right - area.left) / (high - low); }
   SvgPoint page(PlanePoint p) const { return {area.left + (p.x - low) * scale(), area.bottom - (p.y - low) * scale()}; }
   PlanePoint plane(SvgPoint p) const { return {low + (p.x - area.left) / scale(), low + (area.bottom - p.y) / scale()}; }
+  // Far outside they come nearer, so that the numbers stay short; without those that are not finite.
   std::vector<SvgPoint> page(const std::vector<PlanePoint>& points) const {
+    const double side = high - low;
     std::vector<SvgPoint> result;
-    for (const PlanePoint& p : points) result.push_back(page(p));
+    for (const PlanePoint& p : points) {
+      if (std::isfinite(p.x) && std::isfinite(p.y))
+        result.push_back(page(PlanePoint{std::clamp(p.x, low - side, high + side), std::clamp(p.y, low - side, high + side)}));
+    }
     return result;
   }
+  // On the rim if it is outside.
+  SvgPoint marked(PlanePoint p) const { return page(PlanePoint{std::clamp(p.x, low, high), std::clamp(p.y, low, high)}); }
 };
 
-std::string_view class_of(Series series) {
-  constexpr std::array<std::string_view, 3> names{"disc", "square", "diamond"};
-  return names[static_cast<std::size_t>(series)];
-}
-
-std::string_view class_of(CurveStyle style) {
-  constexpr std::array<std::string_view, 3> names{"thin", "band", "dotted"};
-  return names[static_cast<std::size_t>(style)];
-}
+PlanePoint end_of(const PlanePath& path) { return standing(path, path.points.size() - 1); }
 
 void draw_hills(Svg& svg, const View& view, const PlanePanel& panel) {
-  const auto height = [&](SvgPoint p) { return panel.height(view.plane(p)); };
-  double top = 0;
-  const Rectangle& a = view.area;
-  for (const SvgPoint corner : {SvgPoint{a.left, a.top}, {a.right, a.top}, {a.left, a.bottom}, {a.right, a.bottom}}) {
-    top = std::max(top, height(corner));
+  constexpr double kHuge = 1e300;
+  constexpr int kSamples = 24;
+  // What is not a number is as low as can be: no contour encloses it.
+  const auto height = [&](SvgPoint p) {
+    const double value = panel.height(view.plane(p));
+    return std::isnan(value) ? -INFINITY : std::clamp(value, -kHuge, kHuge);
+  };
+  double low = INFINITY, top = -INFINITY;
+  for (int i = 0; i <= kSamples * (kSamples + 2); ++i) {
+    const int row = i / (kSamples + 1), column = i % (kSamples + 1);
+    const double side = view.high - view.low;
+    const double value = panel.height({view.low + side * column / kSamples, view.low + side * row / kSamples});
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    top = std::max(top, value);
   }
+  if (!(low < top)) return;
   const ContourGrid grid(view.area, kCells, height);
   for (int band = 0; band < kBands; ++band) {
     std::string data;
-    for (auto& loop : grid.above(top * (band + 0.4) / kBands)) {
+    for (auto& loop : grid.above(low + (top - low) * (band + 0.4) / kBands)) {
       loop.push_back(loop.front());
       data += svg_path(simplified(loop, 0.1), Ends::closed);
     }
@@ -58,8 +70,13 @@ void draw_hills(Svg& svg, const View& view, const PlanePanel& panel) {
   }
 }
 
-void draw_line(Svg& svg, const std::string& style_class, const std::vector<SvgPoint>& points) {
-  svg.element("path", {{"class", style_class}, {"d", svg_path(simplified(points, 0.08), Ends::open)}});
+void draw_trace(Svg& svg, const std::string& classes, const std::vector<SvgPoint>& points) {
+  svg.element("path", {{"class", classes}, {"d", svg_path(simplified(points, 0.08), Ends::open)}});
+}
+
+void draw_curve(Svg& svg, const PlaneCurve& curve, const std::vector<SvgPoint>& points) {
+  if (points.size() > 1) draw_trace(svg, fmt::format("curve {}", class_of(curve.style)), points);
+  if (points.size() == 1) draw_ring(svg, points[0], curve.style);
 }
 
 void draw_box(Svg& svg, const View& view, LabelPlanner& planner, double half_side) {
@@ -82,19 +99,14 @@ void draw_box(Svg& svg, const View& view, LabelPlanner& planner, double half_sid
 void draw_axes(Svg& svg, const View& view) {
   const Rectangle& a = view.area;
   const auto number = [](double v) { return svg_number(v); };
-  const auto tick = [&](SvgPoint from, SvgPoint to) {
-    svg.element(
-        "line",
-        {{"class", "tick"}, {"x1", number(from.x)}, {"y1", number(from.y)}, {"x2", number(to.x)}, {"y2", number(to.y)}});
-  };
-  const double raw = (view.high - view.low) / 7, power = std::pow(10, std::floor(std::log10(raw)));
-  const double step = power * (raw <= power ? 1 : raw <= 2 * power ? 2 : raw <= 5 * power ? 5 : 10);
-  for (double at = std::ceil(view.low / step) * step; at <= view.high; at += step) {
-    const SvgPoint p = view.page(PlanePoint{at, at});
-    tick({p.x, a.bottom}, {p.x, a.bottom + 5});
-    tick({a.left - 5, p.y}, {a.left, p.y});
-    svg.text({p.x, a.bottom + 18}, "axis middle", number(at));
-    svg.text({a.left - 9, p.y + 4}, "axis end", number(at));
+  const std::vector<double> ticks = axis_ticks(view.low, view.high, Scale::linear, kTicks);
+  const std::vector<std::string> labels = tick_labels(ticks, Scale::linear);
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    const SvgPoint p = view.page(PlanePoint{ticks[i], ticks[i]});
+    draw_line(svg, "tick", {p.x, a.bottom}, {p.x, a.bottom + 5});
+    draw_line(svg, "tick", {a.left - 5, p.y}, {a.left, p.y});
+    svg.text({p.x, a.bottom + 18}, "axis middle", labels[i]);
+    svg.text({a.left - 9, p.y + 4}, "axis end", labels[i]);
   }
   svg.element("rect", {{"class", "frame"},
                        {"x", number(a.left)},
@@ -105,51 +117,53 @@ void draw_axes(Svg& svg, const View& view) {
   svg.text({a.left - 26, a.top + 8}, "axis end", "y");
 }
 
-void draw_label(Svg& svg, LabelPlanner& planner, SvgPoint point, const std::string& style_class, std::string_view words,
+void draw_label(Svg& svg, LabelPlanner& planner, SvgPoint point, const std::string& classes, std::string_view words,
                 double size, double gap) {
   const LabelPlace place = planner.place(point, words, size, gap);
-  svg.text(place.at, fmt::format("{} {}", style_class, place.anchor), words);
+  svg.text(place.at, fmt::format("{} {}", classes, place.anchor), words);
 }
 
 Rectangle around(SvgPoint p, double reach) { return {p.x - reach, p.y - reach, p.x + reach, p.y + reach}; }
 
-// Start and ends, then the labels of everything: the names of the paths choose their places first.
+// The different points where paths start.
+std::vector<SvgPoint> starts(const View& view, const PlanePanel& panel) {
+  std::vector<SvgPoint> found;
+  for (const PlanePath& path : panel.paths) {
+    const SvgPoint p = view.marked(standing(path, 0));
+    if (std::none_of(found.begin(), found.end(), [p](SvgPoint o) { return std::hypot(o.x - p.x, o.y - p.y) < 1; }))
+      found.push_back(p);
+  }
+  return found;
+}
+
+// Starts and ends, then the labels of everything: the names of the paths choose their places first.
 void draw_marks(Svg& svg, const View& view, LabelPlanner& planner, const PlanePanel& panel) {
-  const SvgPoint start = view.page(panel.paths.front().points.front());
-  svg.element("circle", {{"class", "origin"}, {"cx", svg_number(start.x)}, {"cy", svg_number(start.y)}, {"r", "4.5"}});
-  planner.avoid(around(start, 6));
-  for (const PlanePath& path : panel.paths) {
-    draw_marker(svg, view.page(path.points.back()), path.series);
-    planner.avoid(around(view.page(path.points.back()), 7));
+  const std::vector<SvgPoint> from = starts(view, panel);
+  for (const SvgPoint& p : from) {
+    svg.element("circle", {{"class", "origin"}, {"cx", svg_number(p.x)}, {"cy", svg_number(p.y)}, {"r", "4.5"}});
+    planner.avoid(around(p, 6));
   }
   for (const PlanePath& path : panel.paths) {
-    draw_label(svg, planner, view.page(path.points.back()), fmt::format("name {}", class_of(path.series)), path.name, kNameSize,
-               11);
+    const SvgPoint end = view.marked(end_of(path));
+    draw_marker(svg, end, path.series);
+    planner.avoid(around(end, 7));
   }
-  draw_label(svg, planner, start, "note", "start", kNoteSize, 10);
+  for (const PlanePath& path : panel.paths) {
+    draw_label(svg, planner, view.marked(end_of(path)), style_class("name", path.series), path.name, kPathNameSize, 11);
+  }
+  if (!from.empty()) draw_label(svg, planner, from.front(), "note", "start", kPlaneNoteSize, 10);
   for (const PlaneCurve& curve : panel.curves) {
-    if (!curve.label.empty())
-      draw_label(svg, planner, view.page(curve.points[curve.points.size() * 4 / 5]), "note", curve.label, kNoteSize, 12);
+    if (!curve.label.empty() && !curve.points.empty()) {
+      draw_label(svg, planner, view.marked(curve.points[curve.points.size() * 4 / 5]), "note", curve.label, kPlaneNoteSize, 12);
+    }
   }
   if (panel.box) {
     const double side = std::min(panel.box->half_side, view.high);
-    draw_label(svg, planner, view.page(PlanePoint{side * 0.5, side * 0.12}), "note", panel.box->label, kNoteSize, 4);
+    draw_label(svg, planner, view.page(PlanePoint{side * 0.5, side * 0.12}), "note", panel.box->label, kPlaneNoteSize, 4);
   }
 }
 
 }  // namespace
-
-void draw_marker(Svg& svg, SvgPoint at, Series series) {
-  const auto style_class = fmt::format("mark {}", class_of(series));
-  if (series == Series::disc) {
-    svg.element("circle", {{"class", style_class}, {"cx", svg_number(at.x)}, {"cy", svg_number(at.y)}, {"r", "5.2"}});
-    return;
-  }
-  const double r = series == Series::square ? 4.8 : 6.6;
-  const std::vector<SvgPoint> square{{at.x - r, at.y - r}, {at.x + r, at.y - r}, {at.x + r, at.y + r}, {at.x - r, at.y + r}};
-  const std::vector<SvgPoint> diamond{{at.x, at.y - r}, {at.x + r, at.y}, {at.x, at.y + r}, {at.x - r, at.y}};
-  svg.element("path", {{"class", style_class}, {"d", svg_path(series == Series::square ? square : diamond, Ends::closed)}});
-}
 
 void draw_panel(Svg& svg, const Rectangle& area, const PlanePanel& panel) {
   const View view{panel.low, panel.high, area};
@@ -167,17 +181,29 @@ void draw_panel(Svg& svg, const Rectangle& area, const PlanePanel& panel) {
   if (panel.box) draw_box(svg, view, planner, panel.box->half_side);
   for (const PlaneCurve& curve : panel.curves) {
     const auto points = view.page(curve.points);
-    draw_line(svg, fmt::format("curve {}", class_of(curve.style)), points);
+    draw_curve(svg, curve, points);
     planner.avoid(points);
   }
   for (const PlanePath& path : panel.paths) {
     const auto points = view.page(path.points);
-    draw_line(svg, fmt::format("path {}", class_of(path.series)), points);
+    draw_trace(svg, "casing", points);
+    draw_trace(svg, style_class("path", path.series), points);
     planner.avoid(points);
   }
   svg.close();
   draw_marks(svg, view, planner, panel);
   draw_axes(svg, view);
+}
+
+std::vector<MovingPath> moving_paths(const Rectangle& area, const PlanePanel& panel) {
+  const View view{panel.low, panel.high, area};
+  std::vector<MovingPath> paths;
+  for (const PlanePath& path : panel.paths) {
+    MovingPath moving{path.series, path.name, path.points.size() - 1, {}};
+    for (const std::size_t step : moving_steps(path.points.size())) moving.points.push_back(view.marked(standing(path, step)));
+    paths.push_back(std::move(moving));
+  }
+  return paths;
 }
 
 }  // namespace cautious

@@ -8,6 +8,6 @@ namespace cautious {
 
 void draw_panel(Svg& svg, const Rectangle& area, const PlanePanel& panel);
 
-void draw_marker(Svg& svg, SvgPoint at, Series series);
+std::vector<MovingPath> moving_paths(const Rectangle& area, const PlanePanel& panel);
 
 }  // namespace cautious

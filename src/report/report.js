@@ -100,7 +100,7 @@
     for (const clear of undo) clear();
     undo = [];
     for (const figure of document.querySelectorAll("figure")) {
-      const data = figure.querySelector("script");
+      const data = figure.querySelector("script.chart");
       if (!data) continue;
       const chart = JSON.parse(data.textContent);
       if (has_points(chart)) undo.push(draw(figure, chart));

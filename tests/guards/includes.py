@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "run": {"data", "io", "recipe", "train"},
     "study": {"data", "io", "recipe", "report", "run"},
     "engine": {"data", "io", "linear", "recipe", "run", "train"},
-    "lab": {"io", "recipe"},
+    "lab": {"io", "recipe", "report"},
     "report": {"io"},
     "bench": {"data", "kernels", "linear", "optim", "recipe", "io", "train"},
     "cli": {"bench", "data", "engine", "io", "lab", "linear", "recipe", "report", "run", "study", "train"},

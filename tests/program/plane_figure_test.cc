@@ -2,11 +2,12 @@
 #include "report/plane_figure.h"
 
 #include <cmath>
-
-#include <gtest/gtest.h>
+#include <optional>
+#include <set>
 
 #include "report/contour.h"
 #include "report/label.h"
+#include "svg_reading.h"
 
 namespace cautious {
 namespace {
@@ -79,22 +80,97 @@ TEST(Label, StaysInsideAndApart) {
               first.space.right <= second.space.left || second.space.right <= first.space.left);
 }
 
-TEST(PlaneFigure, OneAndTwoPanels) {
+PlanePanel panel_of(std::string id, std::size_t paths) {
   PlanePanel panel;
-  panel.id = "a";
+  panel.id = std::move(id);
   panel.title = "A & B";
   panel.height = [](PlanePoint p) { return p.x; };
-  panel.paths = {{Series::disc, "<one>", {{0.1, 0.1}, {0.9, 0.5}}, {"1"}}};
+  for (std::size_t i = 0; i < paths; ++i) {
+    panel.paths.push_back({i, "<one>", {{0.1, 0.1}, {0.9, 0.1 * static_cast<double>(i)}}, {"1"}});
+  }
+  return panel;
+}
+
+TEST(PlaneFigure, OneToThreePanelsOfEqualWidth) {
+  PlaneFigure figure;
+  figure.title = "T";
+  figure.note = "a note";
+  figure.columns = {{"f", 1}};
+  std::optional<double> width;
+  for (const char* id : {"a", "b", "c"}) {
+    figure.panels.push_back(panel_of(id, 8));
+    const std::string svg = to_svg(figure);
+    expect_well_formed(svg);
+    EXPECT_NE(svg.find("A &amp; B"), std::string::npos);
+    EXPECT_EQ(count(svg, "&lt;one&gt;"), 16 * figure.panels.size()) << "beside the end and in the table";
+    EXPECT_EQ(count(svg, "<clipPath"), figure.panels.size());
+    const SvgPoint size = page_size(figure);
+    EXPECT_NE(svg.find("viewBox=\"0 0 " + svg_number(size.x) + " " + svg_number(size.y) + "\""), std::string::npos);
+    EXPECT_EQ(size.x, width.value_or(size.x)) << "the type is as large in all";
+    width = size.x;
+  }
+}
+
+TEST(PlaneFigure, EverySeriesHasItsColourAndMarker) {
   PlaneFigure figure;
   figure.columns = {{"f", 1}};
-  figure.panels = {panel};
-  const std::string one = to_svg(figure);
-  EXPECT_NE(one.find("A &amp; B"), std::string::npos);
-  EXPECT_NE(one.find("&lt;one&gt;"), std::string::npos);
-  panel.id = "b";
-  figure.panels.push_back(panel);
-  EXPECT_NE(to_svg(figure).find("clip-b"), std::string::npos);
-  EXPECT_EQ(one.find("clip-b"), std::string::npos);
+  figure.panels = {panel_of("a", 8)};
+  const std::string svg = to_svg(figure);
+  std::vector<std::size_t> corners;
+  std::set<std::string> outlines;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const std::string series = "s" + std::to_string(i);
+    EXPECT_EQ(count(svg, "class=\"path " + series + "\""), 1u);
+    const auto marks = shapes(svg, "mark " + series);
+    ASSERT_EQ(marks.size(), 1u);
+    std::string outline;  // in whole points from its middle
+    for (const SvgPoint& p : marks[0].points) {
+      const SvgPoint at = middle(marks[0]);
+      outline += std::to_string(std::lround(p.x - at.x)) + "," + std::to_string(std::lround(p.y - at.y)) + " ";
+    }
+    outlines.insert(outline);
+    corners.push_back(marks[0].points.size());
+  }
+  EXPECT_EQ(outlines.size(), 8u);
+  EXPECT_EQ(corners, (std::vector<std::size_t>{24, 4, 4, 3, 3, 12, 12, 5}));
+}
+
+TEST(PlaneFigure, MovingPathsEndAtTheMarkersAndStayInside) {
+  PlaneFigure figure;
+  figure.columns = {{"f", 1}};
+  figure.panels = {panel_of("a", 2), panel_of("b", 2), panel_of("c", 2)};
+  PlanePath& far = figure.panels[1].paths[1];
+  far.points = {{0.5, 0.5}, {0.6, 40}, {NAN, INFINITY}};
+  for (int i = 0; i < 1000; ++i) figure.panels[2].paths[0].points.push_back({0.2 + 0.0005 * i, 0.3});
+  const std::string svg = to_svg(figure);
+  expect_well_formed(svg);
+  const std::vector<MovingPath> moving = moving_paths(figure);
+  ASSERT_EQ(moving.size(), 6u);
+  for (std::size_t i = 0; i < moving.size(); ++i) {
+    const SvgPoint mark = middle(shapes(svg, "mark s" + std::to_string(moving[i].series))[i / 2]);
+    EXPECT_NEAR(mark.x, moving[i].points.back().x, 0.05);
+    EXPECT_NEAR(mark.y, moving[i].points.back().y, 0.05);
+  }
+  EXPECT_EQ(moving[3].steps, 2u);
+  EXPECT_EQ(moving[3].points[1].y, moving[3].points[2].y) << "lost: it stays where it was last, at the rim";
+  EXPECT_LT(moving[3].points[1].y, moving[3].points[0].y);
+  EXPECT_EQ(moving[4].steps, 1001u);
+  EXPECT_EQ(moving[4].points.size(), 400u);
+}
+
+TEST(PlaneFigure, SinglePointsAreRingsAndHeightsMayBeNone) {
+  PlaneFigure figure;
+  figure.columns = {{"f", 1}};
+  figure.panels = {panel_of("a", 1)};
+  figure.panels[0].curves = {{CurveStyle::band, "one", {{0.5, 0.5}}}, {CurveStyle::thin, "none", {}}};
+  EXPECT_EQ(count(to_svg(figure), "class=\"band ring\""), 1u);
+  figure.panels[0].height = [](PlanePoint p) { return p.x < 0.3 ? NAN : p.x < 0.6 ? INFINITY : p.y; };
+  expect_well_formed(to_svg(figure));
+  figure.panels[0].height = [](PlanePoint) { return 1.0; };
+  EXPECT_EQ(count(to_svg(figure), "class=\"hill\""), 0u);
+  figure.panels[0].paths.clear();
+  expect_well_formed(to_svg(figure));
+  EXPECT_TRUE(moving_paths(figure).empty());
 }
 
 }  // namespace

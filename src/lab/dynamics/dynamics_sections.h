@@ -1,0 +1,43 @@
+// The sections of the experiment `dynamics`. Each draws its own random numbers from the seed.
+#pragma once
+
+#include <string>
+
+#include "lab/dynamics/dynamics.h"
+
+namespace cautious::lab {
+
+Section table1_section(const DynamicsOptions& options, const Progress& progress);
+Section manifold_section(const DynamicsOptions& options, const Progress& progress);
+Section pareto_section(const DynamicsOptions& options, const Progress& progress);
+Section adamw_section(const DynamicsOptions& options, const Progress& progress);
+Section gamma_section(const DynamicsOptions& options, const Progress& progress);
+Section muon_section(const DynamicsOptions& options, const Progress& progress);
+
+inline Section new_section(std::string title, std::string text) {
+  Section section;
+  section.title = std::move(title);
+  section.text = std::move(text);
+  section.command = "cautious lab dynamics";
+  return section;
+}
+
+inline LineChart new_chart(std::string title, std::string x_label, std::string y_label, std::string description) {
+  LineChart chart;
+  chart.title = std::move(title);
+  chart.x_label = std::move(x_label);
+  chart.y_label = std::move(y_label);
+  chart.description = std::move(description);
+  return chart;
+}
+
+inline ChartSeries new_series(std::string name, std::size_t colour) {
+  ChartSeries series;
+  series.name = std::move(name);
+  series.colour = colour;
+  return series;
+}
+
+inline Outcome outcome(bool holds) { return holds ? Outcome::holds : Outcome::fails; }
+
+}  // namespace cautious::lab

@@ -1,0 +1,56 @@
+// The continuous-time systems of Table 1 and appendix D: their fields as inclusions, the Lyapunov functions H and the analytic
+// dH/dt of the appendix.
+//   SGD     x' = -g - D                           H = f
+//   SGDM    x' = -m - D,  m' = beta (g - m)       H = beta f + |m|^2/2 + lambda |(m x)+|_1
+//   Lion-K  x' = grad K(m) - D,  m' = -alpha g - gamma m
+//                                                 H = alpha f + K(m) + lambda |(-m x)+|_1
+//   Adam    x' = -alpha_t m / h - D,  m' = alpha (g - m),  v' = gamma (g^2 - v),  h = sqrt(gamma_t v) + eps
+//                                                 H = alpha f + |alpha_t m^2 / 2h|_1 + lambda |(m x)+|_1
+// with g = grad f(x) and D = 0 (none), lambda x (decoupled) or lambda 1(u x >= 0) x (cautious), u the direction.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cautious/convex.h>
+
+#include "lab/dynamics/inclusion.h"
+#include "lab/problem/problem.h"
+
+namespace cautious::lab {
+
+enum class Flow { sgd, sgdm, lion_k, adam };
+enum class FlowDecay { none, decoupled, cautious };
+
+struct System {
+  Flow flow{};
+  FlowDecay decay = FlowDecay::cautious;
+  double lambda = 0.5;
+  double alpha = 1, beta = 1, gamma = 1, eps = 1e-3;
+  ConvexFunction k{};               // of Lion-K
+  std::int64_t rows = 0, cols = 0;  // of x, for K the nuclear norm
+  // Lion-K: the paper's continuous mask 1(m x <= 0); false: that of algorithm 3, 1(grad K(m) x <= 0).
+  bool mask_by_momentum = true;
+};
+
+std::string name_of(const System& system);  // "Lion-K (huber) + CWD"
+
+// z is x, then m and v where the flow has them. `problem` must outlive it.
+Inclusion inclusion_of(const System& system, const Problem& problem);
+
+// z at x with m and v as if they had been 0 at time 0 and g constant from then to t. Adam's field needs t > 0.
+Point state_at(const System& system, const Problem& problem, PointView x, double t);
+
+// H of the paper for this system; for decoupled decay the one of Chen et al. (Lion-K), f + lambda |x|^2 / 2 (SGD), or the
+// candidate of the remark (Adam: not a Lyapunov function).
+double lyapunov(const System& system, const Problem& problem, double t, PointView z);
+
+// dH/dt by the appendix's formula at a point of smoothness, or while sliding with these sides.
+double lyapunov_rate(const System& system, const Problem& problem, double t, PointView z, PointView side);
+
+// Adam + CWD: the appendix's upper bound of dH/dt, which is at most 0 for gamma <= 4 alpha.
+double adam_rate_bound(const System& system, double t, PointView z);
+
+}  // namespace cautious::lab

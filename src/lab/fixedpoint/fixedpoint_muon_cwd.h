@@ -1,0 +1,21 @@
+// Muon with cautious decay. The nuclear norm is a norm, so the casework of appendix C ends with a vanishing gradient. But the
+// mask works on entries and the norm does not: while the gradient has one singular value that is not 0, single entries of the
+// orthogonal factor can change sign from step to step, and masked decay then balances the update on average. For a K that is a
+// sum over coordinates this cannot happen, as an update changes sign only where its gradient is 0.
+#pragma once
+
+#include "lab/fixedpoint/fixedpoint_sections.h"
+
+namespace cautious::lab::fixedpoint {
+
+// |A X - B|_F^2 / 2 with a random 6 x 5 matrix A and 6 x 4 matrix B.
+MatrixLeastSquares random_least_squares(Random& random);
+
+struct MuonCwd {
+  Claim claim;
+  Table table;
+};
+
+MuonCwd run_muon_cwd(const FixedpointOptions& options);
+
+}  // namespace cautious::lab::fixedpoint
