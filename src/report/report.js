@@ -20,6 +20,12 @@
     return String(Number(value.toPrecision(5)));
   }
 
+  // Of a logarithmic axis over more than four decades the lines between the powers of ten would be a grey wall.
+  function decades(_, marks) {
+    const power = (mark) => Math.abs(Math.log10(mark) - Math.round(Math.log10(mark))) < 1e-9;
+    return marks.length > 40 ? marks.map((mark) => (power(mark) ? mark : null)) : marks;
+  }
+
   function axis(log) {
     const made = {
       stroke: style("--soft"),
@@ -27,6 +33,7 @@
       grid: { stroke: style("--grid"), width: 1 },
       ticks: { stroke: style("--tick"), width: 1, size: 5 },
     };
+    if (log) made.grid.filter = made.ticks.filter = decades;
     made.values = log ? (_, marks) => marks.map((mark) => (mark === null ? "" : short(mark))) : (_, marks) => marks.map(short);
     return made;
   }

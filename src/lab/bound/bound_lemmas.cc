@@ -78,13 +78,13 @@ LemmaCheck check_indicator(std::uint64_t seed) {
 
 std::string_view statement_of(Lemma lemma) {
   constexpr std::array<std::string_view, kLemmas> texts{
-      "|u|_inf <= C = sqrt((1 - beta1) / (1 - beta2))",
-      "second moment of weighted noise <= sigma^2 / n times the sum of squared weights",
-      "E|grad f - m|_1 <= its bound, for every t",
-      "E[-<grad f, m / (sqrt(v_hat) + eps)>] <= its bound, for every t",
+      "|u|_inf <= C = sqrt((1 - β₁) / (1 - β₂))",
+      "second moment of weighted noise <= σ^2 / n times the sum of squared weights",
+      "E|∇f - m|_1 <= its bound, for every t",
+      "E[-<∇f, m / (sqrt(v_hat) + ε)>] <= its bound, for every t",
       "|(1(m x >= 0) - 1(g x >= 0)) x| <= 1(m g <= 0) |x|",
-      "E[-<grad f, 1(m x >= 0) x>] <= its bound, for every t",
-      "E|grad f - m_hat|_1 <= its bound, for every t"};
+      "E[-<∇f, 1(m x >= 0) x>] <= its bound, for every t",
+      "E|∇f - m_hat|_1 <= its bound, for every t"};
   return texts[static_cast<std::size_t>(lemma)];
 }
 
@@ -119,8 +119,8 @@ std::vector<LemmaCheck> check_lemmas(const BoundProblem& problem, const BoundSet
   for (std::size_t t = 1; t <= steps; ++t) {
     const std::vector<Sides>& sides = seen[t - 1];
     squares = 1 + setting.beta1 * setting.beta1 * squares;
-    const std::string where = fmt::format("{}, t = {}, eta {:.2g}, beta1 {:.2g}, eps {:.2g}", problem.name, t, setting.eta,
-                                          setting.beta1, setting.eps);
+    const std::string where =
+        fmt::format("{}, t = {}, η {:.2g}, β₁ {:.2g}, ε {:.2g}", problem.name, t, setting.eta, setting.beta1, setting.eps);
     const double variance = constants.deviation * constants.deviation / static_cast<double>(setting.batch);
     for (const Sides& each : sides) raise(checks, Lemma::update, each.update / largest_update(setting), where);
     raise(checks, Lemma::martingale, mean_of(sides, &Sides::martingale) / (variance * squares), where);

@@ -37,13 +37,11 @@ struct Betas {
 
 // The gradients that make |u| largest, through the library's Adam.
 Table update_table() {
-  Table table{
-      .name = "bound_update",
-      .title = "How large an update can get",
-      .head = {"beta1", "beta2", "C", "|u| after 1 step", "after 100", "after 1000", "least upper bound", "over C"},
-      .rows = {},
-      .note =
-          "Gradients (beta1 / beta2)^(t - k), the case of equality in the lemma's first step. The lemma needs beta1 <= beta2."};
+  Table table{.name = "bound_update",
+              .title = "How large an update can get",
+              .head = {"β₁", "β₂", "C", "|u| after 1 step", "after 100", "after 1000", "least upper bound", "over C"},
+              .rows = {},
+              .note = "Gradients (β₁ / β₂)^(t - k), the case of equality in the lemma's first step. The lemma needs β₁ <= β₂."};
   for (const auto& [beta1, beta2] :
        {Betas{0.9, 0.9}, Betas{0.9, 0.95}, Betas{0.9, 0.999}, Betas{0.5, 0.9}, Betas{0.9, 0.85}, Betas{0.95, 0.9}}) {
     const BoundSetting setting{.beta1 = beta1, .beta2 = beta2};
@@ -63,12 +61,12 @@ Claim momentum_order_claim() {
   const double c = largest_update({.beta1 = kBeta1, .beta2 = kBeta2});
   const double first = adversarial_update(kBeta1, kBeta2, 1), later = adversarial_update(kBeta1, kBeta2, 50);
   return {.text =
-              "The condition beta1 <= beta2 is needed: beyond it the first update exceeds C, and with beta1^2 > beta2 updates "
+              "The condition β₁ <= β₂ is needed: beyond it the first update exceeds C, and with β₁^2 > β₂ updates "
               "have no bound",
           .source = "",
           .outcome = Outcome::noted,
-          .evidence = fmt::format("beta1 = {}, beta2 = {}: C = {:.2g}, |u| = {:.2g} after 1 step and {:.2g} after 50", kBeta1,
-                                  kBeta2, c, first, later)};
+          .evidence = fmt::format("β₁ = {}, β₂ = {}: C = {:.2g}, |u| = {:.2g} after 1 step and {:.2g} after 50", kBeta1, kBeta2,
+                                  c, first, later)};
 }
 
 // A start next to the minimiser: f first rises, which the weights 1 - beta1^t count less than the fall after it.
@@ -81,14 +79,13 @@ Claim telescope_claim() {
   const double sum = weighted_descent(problem, setting, start, kSteps), gap = problem.value(start);
   const BoundCase here{&problem, {}, setting, start, 2, 0};
   const BoundPoint end = over_steps(here, {kSteps}).front();
-  return {
-      .text = "The descents, multiplied by (1 - beta1^t) (G + eps) / eta, add up to at most (G + eps) (f(x1) - f*) / eta",
-      .source = "appendix E, last step of the proof",
-      .outcome = outcome_of(sum <= gap),
-      .evidence = fmt::format(
-          "bowl from 0.001 beside its minimiser, eta = {}, eps = 1, no noise: the sum of (1 - beta1^t) (f(x_t) - f(x_t+1)) is "
-          "{:.2g}, f(x1) - f* is {:.2g}; left side {:.2g}, bound {:.2g}",
-          setting.eta, sum, gap, end.left.mean, end.paper)};
+  return {.text = "The descents, multiplied by (1 - β₁^t) (G + ε) / η, add up to at most (G + ε) (f(x1) - f*) / η",
+          .source = "appendix E, last step of the proof",
+          .outcome = outcome_of(sum <= gap),
+          .evidence = fmt::format(
+              "bowl from 0.001 beside its minimiser, η = {}, ε = 1, no noise: the sum of (1 - β₁^t) (f(x_t) - f(x_t+1)) is "
+              "{:.2g}, f(x1) - f* is {:.2g}; left side {:.2g}, bound {:.2g}",
+              setting.eta, sum, gap, end.left.mean, end.paper)};
 }
 
 }  // namespace
@@ -104,7 +101,7 @@ double weighted_descent(const BoundProblem& problem, const BoundSetting& setting
 }
 
 Claim theorem_claim(const BoundTally& tally) {
-  return {.text = "The left side is at most K1 / (eta T) + K2 / T + K3 eta + K4 sigma / sqrt(n) in every setting tried",
+  return {.text = "The left side is at most K1 / (η T) + K2 / T + K3 η + K4 σ / sqrt(n) in every setting tried",
           .source = "Theorem 1",
           .outcome = outcome_of(tally.paper_violated == 0),
           .evidence = fmt::format("{} of {} comparisons violate it; the largest left / bound is {:.2g} ({})",
@@ -116,7 +113,7 @@ Section lemma_section(const std::vector<LemmaCheck>& checks) {
                   .text =
                       "Each inequality of appendix E after every step of runs on all problems, with four pairs of betas, two "
                       "step sizes and "
-                      "two eps. The indicator is tried on signs, zeros and random sizes.",
+                      "two ε. The indicator is tried on signs, zeros and random sizes.",
                   .command = "cautious lab bound",
                   .claims = {},
                   .figures = {},
@@ -138,14 +135,14 @@ Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& ch
   Section section{
       .title = "The proof",
       .text =
-          "The steps of the proof were read one by one. One is not valid as written: the weights 1 - beta1^t grow with t, so "
-          "the weighted descents do not telescope; what is proved has the mean of E f(x_t) - f* with weights (1 - beta1) "
-          "beta1^(t-1) in place of f(x1) - f*. It can be repaired without any change of K1 ... K4: with m_hat in place of m "
-          "the factor 1 / (1 - beta1^t) never appears. Assumption 2 is to be read given the whole past, not x_t alone; the "
+          "The steps of the proof were read one by one. One is not valid as written: the weights 1 - β₁^t grow with t, so "
+          "the weighted descents do not telescope; what is proved has the mean of E f(x_t) - f* with weights (1 - β₁) "
+          "β₁^(t-1) in place of f(x1) - f*. It can be repaired without any change of K1 ... K4: with m_hat in place of m "
+          "the factor 1 / (1 - β₁^t) never appears. Assumption 2 is to be read given the whole past, not x_t alone; the "
           "martingale fact needs that. The other steps are right: sqrt(v_hat) <= G, the products are bounded on each path "
           "before "
           "the expectation is taken, Markov's inequality holds on each path too, and |a + b|^2 / 2 <= |a|^2 + |b|^2 gives "
-          "C^2 + lambda^2 R^2.",
+          "C^2 + λ^2 R^2.",
       .command = "cautious lab bound",
       .claims = {telescope_claim()},
       .figures = {},
@@ -165,16 +162,16 @@ Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& ch
   const BoundConstants constants = constants_of(problem, problem.noise, setting, problem.start, 0);
   constexpr std::size_t kSteps = 4096;
   section.claims.push_back(
-      {.text = "G need not be raised to 1 / (1 - beta1); G + eps >= 1 is enough, and K2 then is needed for the noise of the "
+      {.text = "G need not be raised to 1 / (1 - β₁); G + ε >= 1 is enough, and K2 then is needed for the noise of the "
                "first step only",
        .source = "",
        .outcome = Outcome::noted,
        .evidence =
-           fmt::format("bowl, eps = 1, n = 64, T = {}: bound {:.2g} with G = {:.2g}, {:.2g} with G = {:.2g} and sqrt(d) for d",
+           fmt::format("bowl, ε = 1, n = 64, T = {}: bound {:.2g} with G = {:.2g}, {:.2g} with G = {:.2g} and sqrt(d) for d",
                        kSteps, paper_bound(constants, setting, kSteps), 1 / (1 - setting.beta1),
                        sharper_bound(constants, setting, kSteps), constants.gradient)});
   section.claims.push_back(
-      {.text = "sigma^2 bounds the sum of the variances of all coordinates, yet is used for each: d sigma in K4 may be sqrt(d) "
+      {.text = "σ^2 bounds the sum of the variances of all coordinates, yet is used for each: d σ in K4 may be sqrt(d) "
                "sigma",
        .source = "",
        .outcome = Outcome::noted,

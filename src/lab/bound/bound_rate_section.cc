@@ -31,8 +31,8 @@ Claim bias_claim(std::uint64_t seed) {
       .source = "",
       .outcome = Outcome::noted,
       .evidence = fmt::format(
-          "bowl with momentum, mean of x in units of the minimiser: {:.3f} without decay and {:.3f} with lambda = 0.1 at "
-          "n = 1, {:.3f} with lambda = 0.1 at n = 1024",
+          "bowl with momentum, mean of x in units of the minimiser: {:.3f} without decay and {:.3f} with λ = 0.1 at "
+          "n = 1, {:.3f} with λ = 0.1 at n = 1024",
           part(0, 1), part(0.1, 1), part(0.1, 1024))};
 }
 
@@ -57,7 +57,7 @@ Section rate_section(const BoundOptions& options, const Progress& progress, Boun
   Section section{
       .title = "The rate",
       .text =
-          "eta = 1 / sqrt(T), another run for every T. The slope is that of a line through the logarithms of T and of the left "
+          "η = 1 / sqrt(T), another run for every T. The slope is that of a line through the logarithms of T and of the left "
           "side, with its 95 % interval.",
       .command = "cautious lab bound",
       .claims = {},
@@ -68,7 +68,7 @@ Section rate_section(const BoundOptions& options, const Progress& progress, Boun
               .title = "Slope of the left side over T, both on a log scale",
               .head = {"problem"},
               .rows = {},
-              .note = "-0.5 is the rate of the remark after Theorem 1. No momentum: beta1 = beta2 = 0, eps = 0.01."};
+              .note = "-0.5 is the rate of the remark after Theorem 1. No momentum: β₁ = β₂ = 0, ε = 0.01."};
   for (const RateVariant& variant : variants) table.head.push_back(variant.name);
   bool fast = true;
   std::string slopes;
@@ -81,7 +81,7 @@ Section rate_section(const BoundOptions& options, const Progress& progress, Boun
                fmt::format("rate, {}", problem.name));
       const BoundCurve curve =
           along_rate(usual_case(problem, variant.setting, options.seeds, options.seed), steps, variant.batch_is_steps);
-      tally.add(curve, fmt::format("{}, {}, eta = T^(-1/2)", problem.name, variant.name));
+      tally.add(curve, fmt::format("{}, {}, η = T^(-1/2)", problem.name, variant.name));
       const Estimate slope = slope_of(curve);
       row.push_back(in_words(slope));
       if (variant.batch_is_steps) {
@@ -96,13 +96,13 @@ Section rate_section(const BoundOptions& options, const Progress& progress, Boun
     table.rows.push_back(row);
   }
   section.tables.push_back(table);
-  section.claims.push_back({.text = "With eta = T^(-1/2) and n = T the left side falls like T^(-1/2) or faster",
+  section.claims.push_back({.text = "With η = T^(-1/2) and n = T the left side falls like T^(-1/2) or faster",
                             .source = "remark after Theorem 1",
                             .outcome = fast ? Outcome::holds : Outcome::fails,
                             .evidence = "slopes: " + slopes});
   const BoundCurve& floor = bowl[2].curve;
   section.claims.push_back(
-      {.text = "With a fixed batch the term sigma / sqrt(n) cannot be dropped: there are settings where the left side does not "
+      {.text = "With a fixed batch the term σ / sqrt(n) cannot be dropped: there are settings where the left side does not "
                "vanish",
        .source = "remark after Theorem 1",
        .outcome = bowl_slopes[2].low > -0.25 ? Outcome::holds : Outcome::fails,
@@ -118,7 +118,7 @@ Section rate_section(const BoundOptions& options, const Progress& progress, Boun
                        bowl[1].curve.back().at, bowl[1].curve.back().left.mean, bowl[1].curve.back().paper)});
   section.claims.push_back(bias_claim(options.seed));
   LineChart chart = bound_chart(
-      "Left side and bound with eta = T^(-1/2)", "steps T",
+      "Left side and bound with η = T^(-1/2)", "steps T",
       "Left sides for three settings, two of them falling along a line of slope minus one half and one level; bounds far "
       "above");
   add_curves(chart, bowl);

@@ -32,8 +32,8 @@ BoundSetting random_setting(Random& random) {
 
 std::string in_words(const BoundCase& here) {
   const BoundSetting& s = here.setting;
-  return fmt::format("{}, noise {:.2g}, eta {:.2g}, beta1 {:.2g}, beta2 {:.3g}, eps {:.2g}, lambda {:.2g}, n {}",
-                     here.problem->name, here.noise.size, s.eta, s.beta1, s.beta2, s.eps, s.weight_decay, s.batch);
+  return fmt::format("{}, noise {:.2g}, η {:.2g}, β₁ {:.2g}, β₂ {:.3g}, ε {:.2g}, λ {:.2g}, n {}", here.problem->name,
+                     here.noise.size, s.eta, s.beta1, s.beta2, s.eps, s.weight_decay, s.batch);
 }
 
 }  // namespace

@@ -12,13 +12,12 @@ namespace {
 Table constants_table() {
   Table table{
       .name = "bound_constants",
-      .title =
-          fmt::format("Constants of the problems at eta = {}, beta1 = {}, beta2 = {}, eps = {}, lambda = {}", kUsualSetting.eta,
-                      kUsualSetting.beta1, kUsualSetting.beta2, kUsualSetting.eps, kUsualSetting.weight_decay),
+      .title = fmt::format("Constants of the problems at η = {}, β₁ = {}, β₂ = {}, ε = {}, λ = {}", kUsualSetting.eta,
+                           kUsualSetting.beta1, kUsualSetting.beta2, kUsualSetting.eps, kUsualSetting.weight_decay),
       .head = {"problem", "f", "d", "L", "G", "sigma", "f(x1) - f*", "R", "K1", "K2", "K3", "K4"},
       .rows = {},
       .note =
-          "G bounds the stochastic gradient; in K1 ... K4 it is raised to 1 / (1 - beta1) = 10 as the proof does. R is proved "
+          "G bounds the stochastic gradient; in K1 ... K4 it is raised to 1 / (1 - β₁) = 10 as the proof does. R is proved "
           "for bowl and ripple; for the valley it is the largest |x| of the runs, and K2 ... K4 are shown for that of the "
           "start."};
   for (const BoundProblem& problem : bound_problems()) {
@@ -37,11 +36,11 @@ Table constants_table() {
 Table eps_table(const BoundOptions& options, BoundTally& tally, double& usual_excess) {
   constexpr std::size_t kSteps = 1024;
   Table table{.name = "bound_eps",
-              .title = fmt::format("The bound for several eps: bowl, T = {}, eta = {}, n = 64", kSteps, kUsualSetting.eta),
+              .title = fmt::format("The bound for several ε: bowl, T = {}, η = {}, n = 64", kSteps, kUsualSetting.eta),
               .head = {"eps", "left side", "Theorem 1", "sharper bound", "trivial"},
               .rows = {},
               .note =
-                  "Sharper bound: see the section on the proof. Trivial: d (G^2 + lambda G R), which needs no "
+                  "Sharper bound: see the section on the proof. Trivial: d (G^2 + λ G R), which needs no "
                   "theorem; a larger bound says nothing."};
   for (const double eps : {1e-8, 1e-4, 1e-2, 1.0, 10.0}) {
     BoundSetting setting = kUsualSetting;
@@ -49,7 +48,7 @@ Table eps_table(const BoundOptions& options, BoundTally& tally, double& usual_ex
     setting.batch = 64;
     const BoundProblem& problem = bound_problems().front();
     const BoundCurve curve = over_steps(usual_case(problem, setting, options.seeds, options.seed), {kSteps});
-    tally.add(curve, fmt::format("bowl, eps {:.2g}", eps));
+    tally.add(curve, fmt::format("bowl, ε {:.2g}", eps));
     const double trivial = trivial_bound(constants_of(problem, problem.noise, setting, problem.start, 0), setting);
     if (eps == 1e-8) usual_excess = curve[0].paper / trivial;
     table.rows.push_back({fmt::format("{:g}", eps), fmt::format("{:.2g}", curve[0].left.mean),
@@ -60,7 +59,7 @@ Table eps_table(const BoundOptions& options, BoundTally& tally, double& usual_ex
 }
 
 Claim batch_claim(const std::vector<NamedCurve>& curves) {
-  Claim claim{.text = "A larger batch lowers the left side, as the bound's term sigma / sqrt(n) has it",
+  Claim claim{.text = "A larger batch lowers the left side, as the bound's term σ / sqrt(n) has it",
               .source = "remark after Theorem 1",
               .outcome = Outcome::holds,
               .evidence = {}};
@@ -80,10 +79,10 @@ Claim eta_claim(const BoundCurve& curve) {
   const BoundPoint bound = least([](const BoundPoint&p) { return p.paper; }),
                    left = least([](const BoundPoint&p) { return p.left.mean; });
   const bool inside = bound.at > curve.front().at && bound.at < curve.back().at;
-  return {.text = "For a fixed T the bound has a best eta inside the range, since K1 / (eta T) falls and K3 eta rises",
+  return {.text = "For a fixed T the bound has a best η inside the range, since K1 / (η T) falls and K3 η rises",
           .source = "Theorem 1",
           .outcome = inside ? Outcome::holds : Outcome::fails,
-          .evidence = fmt::format("bowl: the bound is least at eta = {:.2g} ({:.2g}), the left side at eta = {:.2g} ({:.2g})",
+          .evidence = fmt::format("bowl: the bound is least at η = {:.2g} ({:.2g}), the left side at η = {:.2g} ({:.2g})",
                                   bound.at, bound.paper, left.at, left.left.mean)};
 }
 
@@ -103,7 +102,7 @@ Section sweep_section(const BoundOptions& options, const Progress& progress, Bou
     const BoundCase noisy = usual_case(problem, kSignSetting, options.seeds, options.seed);
     by_batch.push_back({problem.name, over_batch(noisy, powers(1, 1 << 12, 8), kSteps)});
     tally.add(by_steps.back().curve, problem.name + " over T");
-    tally.add(by_eta.back().curve, problem.name + " over eta");
+    tally.add(by_eta.back().curve, problem.name + " over η");
     tally.add(by_batch.back().curve, problem.name + " over the batch");
   }
   double usual_excess = 0;
@@ -112,10 +111,10 @@ Section sweep_section(const BoundOptions& options, const Progress& progress, Bou
   Section section{
       .title = "Left side and bound",
       .text =
-          "Adam + CWD with constant eta on three problems whose constants are known: a convex bowl, a bowl with waves and "
+          "Adam + CWD with constant η on three problems whose constants are known: a convex bowl, a bowl with waves and "
           "local minima, and a nonconvex valley whose minimisers are a hyperplane. Each gradient has the mean of n "
-          "independent signs of fixed size added to every coordinate, so the variance is exactly sigma^2 / n. The left side, "
-          "the mean over t of |grad f|^2 + lambda |(grad f x)^+|_1, is a mean over runs with its 95 % interval.",
+          "independent signs of fixed size added to every coordinate, so the variance is exactly σ^2 / n. The left side, "
+          "the mean over t of |∇f|^2 + λ |(∇f x)^+|_1, is a mean over runs with its 95 % interval.",
       .command = "cautious lab bound",
       .claims = {},
       .figures = {},
@@ -125,10 +124,10 @@ Section sweep_section(const BoundOptions& options, const Progress& progress, Bou
   section.claims.push_back(batch_claim(by_batch));
   const BoundPoint& end = by_steps.front().curve.back();
   section.claims.push_back(
-      {.text = "The bound is loose by orders of magnitude, and at the usual eps = 1e-8 it says nothing",
+      {.text = "The bound is loose by orders of magnitude, and at the usual ε = 1e-8 it says nothing",
        .source = "",
        .outcome = Outcome::noted,
-       .evidence = fmt::format("bowl, eps = 1, T = {:g}: left side {:.2g}, bound {:.2g}; eps = 1e-8: the bound is {:.1g} "
+       .evidence = fmt::format("bowl, ε = 1, T = {:g}: left side {:.2g}, bound {:.2g}; ε = 1e-8: the bound is {:.1g} "
                                "times the trivial one",
                                end.at, end.left.mean, end.paper, usual_excess)});
 
@@ -136,25 +135,24 @@ Section sweep_section(const BoundOptions& options, const Progress& progress, Bou
       bound_chart("Left side and bound over the number of steps", "steps T",
                   "Three lines of left sides that fall with T, far below three lines of bounds that level off");
   add_curves(steps_chart, by_steps);
-  section.figures.push_back(
-      {"bound_T", steps_chart,
-       fmt::format("eta = {}, n = 1. With eta and n fixed the bound levels off at K3 eta + K4 sigma; the left side "
-                   "levels off much lower.",
-                   kUsualSetting.eta)});
-  LineChart eta_chart = bound_chart("Left side and bound over the step size", "step size eta",
-                                    "Bounds and left sides over eta, both high at small and at large eta");
+  section.figures.push_back({"bound_T", steps_chart,
+                             fmt::format("η = {}, n = 1. With η and n fixed the bound levels off at K3 η + K4 σ; the left side "
+                                         "levels off much lower.",
+                                         kUsualSetting.eta)});
+  LineChart eta_chart = bound_chart("Left side and bound over the step size", "step size η",
+                                    "Bounds and left sides over η, both high at small and at large η");
   add_curves(eta_chart, by_eta);
   section.figures.push_back(
       {"bound_eta", eta_chart,
-       fmt::format("T = {}, n = {}. A small eta does not arrive within T steps, a large one does not settle: both sides "
-                   "have a best eta, but that of the bound is smaller.",
+       fmt::format("T = {}, n = {}. A small η does not arrive within T steps, a large one does not settle: both sides "
+                   "have a best η, but that of the bound is smaller.",
                    kSteps, kBatch)});
   LineChart batch_chart = bound_chart("Left side and bound over the batch size", "batch size n",
                                       "Bounds and left sides over n, both falling and then level");
   add_curves(batch_chart, by_batch);
   section.figures.push_back({"bound_batch", batch_chart,
-                             fmt::format("T = {}, eta = {}, no momentum, eps = {}. The bound falls like n^(-1/2); the left "
-                                         "side falls at once to what eta and T "
+                             fmt::format("T = {}, η = {}, no momentum, ε = {}. The bound falls like n^(-1/2); the left "
+                                         "side falls at once to what η and T "
                                          "leave.",
                                          kSteps, kSignSetting.eta, kSignSetting.eps)});
   section.tables = {constants_table(), eps};

@@ -115,7 +115,7 @@ Epsilon epsilon(const Setting& where, const Pace& pace) {
   const Eigen::VectorXd box = solve(where.quadratic, {.target = Target::box});
   Table table;
   table.name = "fixedpoint_eps";
-  table.title = "AdamW's eps is a barrier";
+  table.title = "AdamW's ε is a barrier";
   table.head = {"eps", "distance from the box solution", "residual of the barrier problem", "λ|x|∞"};
   std::vector<double> distances;
   double worst = 0;
@@ -128,17 +128,17 @@ Epsilon epsilon(const Setting& where, const Pace& pace) {
                           fmt::format("{:.5f}", largest(y))});
   }
   table.note =
-      "Barrier problem: f plus eps/λ times the sum of -log(1 - λ|x|) - λ|x|, whose stationary points are the fixed points of "
+      "Barrier problem: f plus ε/λ times the sum of -log(1 - λ|x|) - λ|x|, whose stationary points are the fixed points of "
       "AdamW "
-      "with this eps.";
+      "with this ε.";
   const bool falls = std::ranges::is_sorted(distances, std::greater<>{}) && distances.back() <= kSolved;
   return {table,
-          {"As eps goes to 0 the fixed point of AdamW goes to the solution in the box", "appendix C", outcome_of(falls),
-           fmt::format("distance {:.1e} with eps = {:g}, {:.1e} with {:g}; gradients are of size 1", distances.front(),
+          {"As ε goes to 0 the fixed point of AdamW goes to the solution in the box", "appendix C", outcome_of(falls),
+           fmt::format("distance {:.1e} with ε = {:g}, {:.1e} with {:g}; gradients are of size 1", distances.front(),
                        kEpsilons.front(), distances.back(), kEpsilons.back())},
-          {"With eps > 0 AdamW minimises f plus a logarithmic barrier of the box, (eps/λ) Σ (-log(1 - λ|x|) - λ|x|)", "",
+          {"With ε > 0 AdamW minimises f plus a logarithmic barrier of the box, (ε/λ) Σ (-log(1 - λ|x|) - λ|x|)", "",
            worst <= kSolved ? Outcome::noted : Outcome::fails,
-           fmt::format("|g + eps λx/(1 - λ|x|)| at most {:.1e} for eps from {:g} to {:g}", worst, kEpsilons.back(),
+           fmt::format("|g + ε λx/(1 - λ|x|)| at most {:.1e} for ε from {:g} to {:g}", worst, kEpsilons.back(),
                        kEpsilons.front())}};
 }
 
@@ -150,9 +150,9 @@ struct Memory {
 Memory memory(const Setting& where, const FixedpointOptions& options) {
   Table table;
   table.name = "fixedpoint_beta2";
-  table.title = "AdamW: residual of the problem in the box, by beta2 and steps";
+  table.title = "AdamW: residual of the problem in the box, by β₂ and steps";
   const std::int64_t longer = 10 * options.steps;
-  table.head = {"beta2", fmt::format("{} steps", options.steps), fmt::format("{} steps", longer)};
+  table.head = {"β₂", fmt::format("{} steps", options.steps), fmt::format("{} steps", longer)};
   std::vector<double> usual, more;
   for (const double beta2 : kBeta2) {
     const Arm arm = adamw(options.weight_decay, beta2);
@@ -161,8 +161,8 @@ Memory memory(const Setting& where, const FixedpointOptions& options) {
     table.rows.push_back({fmt::format("{:g}", beta2), fmt::format("{:.1e}", usual.back()), fmt::format("{:.1e}", more.back())});
   }
   return {table,
-          {"AdamW comes to rest the more slowly the longer beta2 remembers", "", Outcome::noted,
-           fmt::format("residual after {} steps {:.1e} with beta2 = {:g}, {:.1e} with {:g}; the latter after {} steps {:.1e}",
+          {"AdamW comes to rest the more slowly the longer β₂ remembers", "", Outcome::noted,
+           fmt::format("residual after {} steps {:.1e} with β₂ = {:g}, {:.1e} with {:g}; the latter after {} steps {:.1e}",
                        options.steps, usual.front(), kBeta2.front(), usual.back(), kBeta2.back(), longer, more.back())}};
 }
 
