@@ -1,10 +1,15 @@
 // `cautious lab`: the paper's theory, run. Every verb prints its claims with their numbers and writes a page, figures, tables
 // and data into a directory. The files are a function of the command line, so old ones are replaced.
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,22 +42,36 @@ constexpr Range kSeed{0, 1e9, false, false}, kTrials{1, 10000, false, false};
 
 using Runs = std::vector<std::function<Experiment(const Progress&)>>;
 
+[[noreturn]] void refuse(const std::filesystem::path& out, const std::string& why) {
+  throw Error(Fault::failure,
+              fmt::format("cannot write into {}: {}; give --out another directory", in_quotes(out.string()), why));
+}
+
+// Before anything is computed: the directory or the nearest one above it that exists can be written to.
+void check_directory(const std::filesystem::path& out) {
+  if (out.empty()) throw Error(Fault::usage, "--out is empty; give a directory");
+  std::error_code fault;
+  auto above = std::filesystem::absolute(out, fault);
+  while (!fault && !std::filesystem::exists(above, fault) && !fault && above != above.parent_path())
+    above = above.parent_path();
+  if (fault) refuse(out, fault.message());
+  if (!std::filesystem::is_directory(above, fault)) refuse(out, in_quotes(above.string()) + " is not a directory");
+  if (access(above.c_str(), W_OK) != 0) refuse(out, std::generic_category().message(errno));
+}
+
 void make_directory(const std::filesystem::path& out) {
   std::error_code fault;
   std::filesystem::create_directories(out, fault);
-  if (!std::filesystem::is_directory(out)) {
-    const auto reason = fault ? fault.message() : "it is not a directory";
-    throw Error(Fault::failure, fmt::format("cannot write into {}: {}", in_quotes(out.string()), reason));
-  }
+  if (fault) refuse(out, fault.message());
 }
 
 // Nothing is written before everything has been computed.
 int run(const Runs& runs, const std::filesystem::path& out) {
-  if (out.empty()) throw Error(Fault::usage, "--out is empty; give a directory");
+  check_directory(out);
+  const Interruptible interruptible;
   std::vector<Experiment> experiments;
   {
     LiveLine line(LiveLine::Style::automatic);
-    const Interruptible interruptible;
     const auto total = static_cast<double>(runs.size());
     for (const auto& one : runs) {
       const auto before = static_cast<double>(experiments.size());
@@ -96,11 +115,6 @@ struct LabVerb {
     const auto at = words->find(name);
     return at == words->end() ? usual : to_integer(name, at->second, range);
   }
-
-  double real(const std::string& name, double usual, const Range& range) const {
-    const auto at = words->find(name);
-    return at == words->end() ? usual : to_number(name, at->second, range);
-  }
 };
 
 lab::DynamicsOptions dynamics_options(const LabVerb& verb) {
@@ -127,16 +141,13 @@ void add_dynamics(CLI::App& parent, Verb& chosen) {
 
 void add_fixedpoint(CLI::App& parent, Verb& chosen) {
   const LabVerb verb(parent, "fixedpoint", "Section 2.2 and appendix C: which problem does each optimizer solve?");
-  verb.app->footer(
-      "  cautious lab fixedpoint --out fixedpoint\n  cautious lab fixedpoint --weight_decay 1 --steps 50000 --out more");
+  verb.app->footer("  cautious lab fixedpoint --out fixedpoint\n  cautious lab fixedpoint --steps 50000 --out more");
   const lab::FixedpointOptions usual;
-  verb.number("weight_decay", "The box is 1 over it", usual.weight_decay, lab::kFixedpointWeightDecay);
   verb.number("steps", "Steps of every arm", static_cast<double>(usual.steps), lab::kFixedpointSteps);
   verb.number("seed", "Of the random problems", 0, kSeed);
   verb.app->callback([verb, &chosen] {
     chosen = [verb] {
       lab::FixedpointOptions options;
-      options.weight_decay = verb.real("weight_decay", options.weight_decay, kNonnegative);
       options.steps = verb.integer("steps", options.steps, lab::kFixedpointSteps);
       options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
       check(options);

@@ -1,5 +1,6 @@
 #include "cli/lab_toy.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -50,12 +51,6 @@ Point point(const std::string& text) {
   return x;
 }
 
-std::string in_shell_quotes(const std::string& text) {
-  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,=_+-/") == std::string::npos
-             ? text
-             : "'" + text + "'";
-}
-
 }  // namespace
 
 void ToyArguments::add_to(CLI::App& app) {
@@ -77,7 +72,8 @@ void ToyArguments::add_to(CLI::App& app) {
          "--arm", arms_,
          "A recipe and its fields, lr among them: \"adamw decay=cautious\"; once per arm (default: Adam, AdamW, Adam + CWD; "
          "for matrices Muon too)")
-      ->type_name("RECIPE");
+      ->type_name("RECIPE")
+      ->allow_extra_args(false);
   number("lr", "Learning rate at its peak", usual.lr, lab::kToyLr);
   number("weight_decay", "Of the arms that decay; the box is 1 over it", usual.weight_decay, lab::kToyWeightDecay);
   number("beta1", "Of the usual arms: coefficient of the first moment", usual.beta1, kMomentum);
@@ -96,7 +92,9 @@ std::function<lab::Experiment(const lab::Progress&)> ToyArguments::read() const 
   const std::vector<Problem> problems = problems_of(problem_);
   lab::ToyOptions options;
   if (const auto* text = find("lr")) options.lr = to_number("lr", *text, lab::kToyLr);
-  if (const auto* text = find("weight_decay")) options.weight_decay = to_number("weight_decay", *text, kNonnegative);
+  if (const auto* text = find("weight_decay")) {  // 0 has a message of its own
+    options.weight_decay = *text == "0" ? 0 : to_number("weight_decay", *text, lab::kToyWeightDecay);
+  }
   if (const auto* text = find("beta1")) options.beta1 = to_number("beta1", *text, kMomentum);
   if (const auto* text = find("beta2")) options.beta2 = to_number("beta2", *text, kMomentum);
   if (const auto* text = find("eps")) options.eps = to_number("eps", *text, kFraction);
@@ -107,11 +105,17 @@ std::function<lab::Experiment(const lab::Progress&)> ToyArguments::read() const 
       throw Error(Fault::usage, "start needs one problem; name it: cautious lab toy circle --start " + *text);
     options.start = point(*text);
   }
+  for (const char* name : {"beta1", "beta2", "eps"}) {
+    if (const auto* text = find(name); text != nullptr && !arms_.empty()) {
+      throw Error(Fault::usage,
+                  fmt::format("{0} is for the usual arms; write it into the arm: --arm \"adamw {0}={1}\"", name, *text));
+    }
+  }
   options.arms = lab::parse_arms(arms_, options.weight_decay);
   for (const Problem& problem : problems) lab::check(problem, options);
   std::string arguments;
-  for (const auto& [name, text] : words_) arguments += fmt::format(" --{} {}", name, in_shell_quotes(text));
-  for (const std::string& arm : arms_) arguments += fmt::format(" --arm {}", in_shell_quotes(arm));
+  for (const auto& [name, text] : words_) arguments += fmt::format(" --{} {}", name, lab::in_shell_quotes(text));
+  for (const std::string& arm : arms_) arguments += fmt::format(" --arm {}", lab::in_shell_quotes(arm));
   return [problems, options, arguments](const lab::Progress& progress) {
     return lab::toy_experiment(problems, options, arguments, progress);
   };

@@ -26,7 +26,8 @@ namespace {
 enum Exit { kDone = 0, kFailure = 1, kUsage = 2, kData = 3 };
 
 int complain(int code, const std::string& message) {
-  fmt::print(stderr, "cautious: {}\n", one_line(message));
+  const std::string line = fmt::format("cautious: {}\n", one_line(message));
+  std::fputs(line.c_str(), stderr);  // where that fails there is nobody to tell; the code still says it
   return code;
 }
 

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Tallied {
-  std::size_t holds = 0, fails = 0;
+  std::size_t holds = 0, fails = 0, undecided = 0;
 };
 
 Tallied tally(const Experiment& experiment) {
@@ -23,20 +23,23 @@ Tallied tally(const Experiment& experiment) {
     for (const Claim& claim : section.claims) {
       found.holds += claim.outcome == Outcome::holds;
       found.fails += claim.outcome == Outcome::fails;
+      found.undecided += claim.outcome == Outcome::undecided;
     }
   }
   return found;
 }
 
 std::string_view word(Outcome outcome) {
-  constexpr std::array<std::string_view, 3> kWords{"holds", "fails", "noted"};
+  constexpr std::array<std::string_view, 4> kWords{"holds", "fails", "undecided", "noted"};
   return kWords[static_cast<std::size_t>(outcome)];
 }
 
 std::string in_one_line(const Experiment& experiment) {
-  const auto [holds, fails] = tally(experiment);
-  if (fails == 0) return fmt::format("all {} claims hold", holds);
-  return fmt::format("{} of {} claims hold, {} {} not", holds, holds + fails, fails, fails == 1 ? "does" : "do");
+  const auto [holds, fails, undecided] = tally(experiment);
+  std::string line = fmt::format("{} of {} claims hold", holds, holds + fails + undecided);
+  if (fails > 0) line += fmt::format(", {} {} not", fails, fails == 1 ? "does" : "do");
+  if (undecided > 0) line += fmt::format(", {} undecided", undecided);
+  return line;
 }
 
 Json json(const Table& table) { return {{"name", table.name}, {"head", table.head}, {"rows", table.rows}}; }
@@ -53,10 +56,11 @@ Json json(const Section& section) {
 }
 
 std::string to_json(const Experiment& experiment) {
-  const auto [holds, fails] = tally(experiment);
+  const auto [holds, fails, undecided] = tally(experiment);
   Json sections = Json::array();
   for (const Section& section : experiment.sections) sections.push_back(json(section));
-  const Json document{{"experiment", experiment.name}, {"holds", holds}, {"fails", fails}, {"sections", sections}};
+  const Json document{
+      {"experiment", experiment.name}, {"holds", holds}, {"fails", fails}, {"undecided", undecided}, {"sections", sections}};
   return document.dump(2) + "\n";
 }
 
@@ -78,7 +82,8 @@ std::string page_of(const std::vector<Experiment>& experiments) {
   }
   page.paragraph(verdict + ".", "verdict");
   page.paragraph(
-      "Each claim stands with the numbers of this run that decide it. \"Noted\" is what was seen beyond the paper's claims.",
+      "Each claim stands with the numbers of this run that decide it. \"Undecided\" is what this run cannot tell, \"noted\" "
+      "what was seen beyond the paper's claims.",
       "status");
   for (const Experiment& experiment : experiments) {
     for (const Section& section : experiment.sections) add(page, section);
@@ -93,7 +98,7 @@ std::string terminal_text(const Experiment& experiment) {
   for (const Section& section : experiment.sections) {
     text += fmt::format("{}\n", section.title);
     for (const Claim& claim : section.claims) {
-      text += fmt::format("  {}  {}{}\n         {}\n", word(claim.outcome), claim.text,
+      text += fmt::format("  {:<9}  {}{}\n             {}\n", word(claim.outcome), claim.text,
                           claim.source.empty() ? "" : fmt::format(" ({})", claim.source), claim.evidence);
     }
     text += "\n";

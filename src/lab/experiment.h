@@ -13,8 +13,10 @@
 
 namespace cautious::lab {
 
-// noted: an observation beyond what the paper claims.
-enum class Outcome { holds, fails, noted };
+// undecided: this run cannot tell, as an arm that has not come to rest. noted: an observation beyond what the paper claims.
+enum class Outcome { holds, fails, undecided, noted };
+
+inline Outcome outcome_of(bool holds) { return holds ? Outcome::holds : Outcome::fails; }
 
 struct Claim {
   std::string text;    // one sentence, no full stop

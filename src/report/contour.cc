@@ -2,6 +2,7 @@
 // to the right, edge 2 n + 1 downward.
 #include "report/contour.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr double kOutside = -std::numeric_limits<double>::infinity();
 constexpr int kNone = -1;
+constexpr std::size_t kMostPoints = 20000, kSpan = 500;  // the time of the simplification grows with their product
 
 // Distance of p to the segment from a to b.
 double off_segment(SvgPoint p, SvgPoint a, SvgPoint b) {
@@ -18,6 +20,17 @@ double off_segment(SvgPoint p, SvgPoint a, SvgPoint b) {
   const double length2 = dx * dx + dy * dy;
   const double along = length2 > 0 ? std::fmin(1, std::fmax(0, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length2)) : 0;
   return std::hypot(p.x - a.x - along * dx, p.y - a.y - along * dy);
+}
+
+// Of at least three points at most kMostPoints, none nearer than `least` to the one before but for the last.
+std::vector<SvgPoint> thinned(const std::vector<SvgPoint>& path, double least) {
+  const std::size_t stride = path.size() / kMostPoints + 1;
+  std::vector<SvgPoint> kept;
+  for (std::size_t i = 0; i < path.size(); i += stride) {
+    if (kept.empty() || std::hypot(path[i].x - kept.back().x, path[i].y - kept.back().y) >= least) kept.push_back(path[i]);
+  }
+  kept.push_back(path.back());
+  return kept;
 }
 
 }  // namespace
@@ -77,11 +90,17 @@ std::vector<std::vector<SvgPoint>> ContourGrid::above(double level) const {
   return loops;
 }
 
-std::vector<SvgPoint> simplified(const std::vector<SvgPoint>& path, double tolerance) {
-  if (path.size() < 3) return path;
+std::vector<SvgPoint> simplified(const std::vector<SvgPoint>& all, double tolerance) {
+  if (all.size() < 3) return all;
+  const std::vector<SvgPoint> path = thinned(all, tolerance / 4);
   std::vector<bool> stays(path.size(), false);
   stays.front() = stays.back() = true;
-  std::vector<std::pair<std::size_t, std::size_t>> spans{{0, path.size() - 1}};
+  std::vector<std::pair<std::size_t, std::size_t>> spans;
+  for (std::size_t from = 0; from + 1 < path.size(); from += kSpan) {
+    const std::size_t to = std::min(from + kSpan, path.size() - 1);
+    stays[to] = true;
+    spans.emplace_back(from, to);
+  }
   while (!spans.empty()) {
     const auto [from, to] = spans.back();
     spans.pop_back();

@@ -50,7 +50,8 @@ std::string data_of(const Paths& figure) {
 struct Badge {
   std::string_view outcome, sign, words;
 };
-constexpr std::array<Badge, 3> kBadges{{{"holds", "✓", "holds"}, {"fails", "✗", "does not hold"}, {"noted", "•", "noted"}}};
+constexpr std::array<Badge, 4> kBadges{
+    {{"holds", "✓", "holds"}, {"fails", "✗", "does not hold"}, {"undecided", "?", "undecided"}, {"noted", "•", "noted"}}};
 
 // Both are the number of the section in the list of contents.
 std::string anchor(std::size_t section) { return fmt::format("section-{}", section + 1); }
@@ -84,7 +85,8 @@ void HtmlPage::figure(const Figure& figure) {
 void HtmlPage::claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence) {
   const auto badge = std::find_if(kBadges.begin(), kBadges.end(), [&](const Badge& b) { return b.outcome == outcome; });
   if (badge == kBadges.end()) {
-    throw Error(Fault::usage, fmt::format("no outcome of a claim named '{}'; choices: holds, fails, noted", outcome));
+    throw Error(Fault::usage,
+                fmt::format("no outcome of a claim named '{}'; choices: holds, fails, undecided, noted", outcome));
   }
   body_ +=
       fmt::format("<div class=\"claim {}\">\n<span class=\"badge\"><span aria-hidden=\"true\">{}</span> {}</span>\n<div>\n",

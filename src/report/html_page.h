@@ -32,7 +32,7 @@ class HtmlPage {
   // `kind`: a class of the style sheet, "verdict", "status", "note", "caution"; empty for plain text.
   void paragraph(std::string_view text, std::string_view kind = {});
   void figure(const Figure& figure);
-  // What was claimed, by whom (may be empty), and what decides it. `outcome`: "holds", "fails" or "noted".
+  // What was claimed, by whom (may be empty), and what decides it. `outcome`: "holds", "fails", "undecided" or "noted".
   void claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence);
   void table(const Table& table);
   void tables_side_by_side(const std::vector<Table>& tables);

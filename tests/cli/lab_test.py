@@ -2,6 +2,8 @@
 import csv
 import json
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,7 @@ def check_files(out, name):
     for section in document["sections"]:
         assert section["title"] and section["claims"] and section["command"].startswith("cautious lab "), section
         for claim in section["claims"]:
-            assert claim["outcome"] in ("holds", "fails", "noted") and claim["evidence"], claim
+            assert claim["outcome"] in ("holds", "fails", "undecided", "noted") and claim["evidence"], claim
         for figure in section["figures"]:
             svg = xml.dom.minidom.parse(str(out / figure))
             assert svg.documentElement.tagName == "svg" and svg.getElementsByTagName("desc")[0].firstChild.data, figure
@@ -31,7 +33,8 @@ def check_files(out, name):
         for table in section["tables"]:
             rows = list(csv.reader((out / f"{table['name']}.csv").open()))
             assert rows[0] == table["head"] and len(rows) == len(table["rows"]) + 1, table["name"]
-    assert "http://" not in page.replace("http://www.w3.org", "") or "uPlot" in page
+    own = re.sub(r"<!-- uPlot.*?</script>", "", page, flags=re.S).replace("http://www.w3.org/2000/svg", "")
+    assert "http:" not in own and "https:" not in own and "src=\"//" not in own
     return document
 
 
@@ -56,6 +59,20 @@ def check_toy(out):
     first = {file.name: file.read_bytes() for file in out.iterdir()}
     assert run("toy", "circle", "--out", out).returncode == 0
     assert first == {file.name: file.read_bytes() for file in out.iterdir()}, "a second run gives other bytes"
+
+
+def check_commands(folder):
+    """The command under a section repeats it."""
+    (folder / "sub").mkdir()
+    (folder / "sub" / "mine.toml").write_text('f = "(x1 + x2 - 3)^2"\nstart = [2.0, 4.0]\n')
+    for words in (["circle", "--steps", "60", "--arm", "lion decay=cautious"], ["sub/mine.toml", "--steps", "50"]):
+        done = subprocess.run([PROGRAM, "lab", "toy", *words, "--out", "first"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done
+        first = json.loads((folder / "first" / "toy.json").read_text())
+        command = shlex.split(first["sections"][0]["command"])
+        again = subprocess.run([PROGRAM, *command[1:]], cwd=folder, capture_output=True, text=True)
+        assert again.returncode == 0, (command, again)
+        assert json.loads((folder / "toy" / "toy.json").read_text()) == first, command
 
 
 def check_choices(folder):
@@ -110,7 +127,8 @@ def check_bad_input(folder):
         ("toy", wrong): "wrong.toml:2:",
         ("toy", folder / "missing.toml"): "missing.toml",
         ("dynamics", "--trials", "0"): "trials",
-        ("fixedpoint", "--weight_decay", "0"): "no box",
+        ("fixedpoint", "--steps", "10"): "[10000, 1000000]",
+        ("toy", "deep-linear", "--steps", "1000000"): "steps * variables",
         ("bound", "--seeds", "1"): "seeds",
     }
     for words, expected in cases.items():
@@ -136,6 +154,7 @@ with tempfile.TemporaryDirectory() as name:
     root = pathlib.Path(name)
     check_toy(root / "toy")
     check_choices(root)
+    check_commands(root / "made")
     check_bad_input(root)
     check_small_runs(root)
 print("ok")

@@ -6,31 +6,20 @@ import html
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from browser import HERE, POLICY, SCHEMES, PageTest
 
 PROGRAM, WRITE_SAMPLE = sys.argv[1:3]
 PICTURES = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
-HERE = pathlib.Path(__file__).resolve().parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
-         "--virtual-time-budget=4000", "--enable-logging=stderr", "--v=0"]
-SCHEMES = {"dark": 0, "light": 1}
-# Whatever is not in the page itself is forbidden, so that a request is an error in the console.
-POLICY = ("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">")
 
 
-class Browser(unittest.TestCase):
+class Browser(PageTest):
     @classmethod
     def setUpClass(cls):
-        if not CHROMIUM:
-            raise RuntimeError("there is no chromium; install what cmake/deps.sh lists")
-        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        super().setUpClass()
         cls.study = cls.folder / "study"
         subprocess.run([WRITE_SAMPLE, cls.study], check=True)
         done = subprocess.run([PROGRAM, "report", cls.study], capture_output=True, text=True)
@@ -39,21 +28,6 @@ class Browser(unittest.TestCase):
         assert cls.page == cls.study / "report.html", done.stdout
         cls.text = cls.page.read_text()
         assert "var uPlot=" in cls.text, "uPlot is not in the page: npm could not fetch it when this was built; build again with network"
-        cls.probed = {}
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder, ignore_errors=True)
-
-    def chromium(self, page, *flags, scheme="light", size="1000,1400"):
-        profile = tempfile.mkdtemp(dir=self.folder)
-        done = subprocess.run([CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--window-size={size}",
-                               f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", *flags, page.as_uri()],
-                              capture_output=True, text=True, timeout=100)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        words = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-        self.assertEqual(words, [], "the console must stay silent")
-        return done.stdout
 
     def probe(self, scheme, size="1000,1400", script=True):
         """What the page's own scripts see, once per setting."""

@@ -15,6 +15,7 @@
 #include "report/chart_legend.h"
 #include "report/chart_runs.h"
 #include "report/chart_text.h"
+#include "svg_reading.h"
 
 namespace cautious {
 namespace {
@@ -23,39 +24,6 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
-  return n;
-}
-
-// Every tag closed in order, every attribute quoted, every & an entity, no number that is none.
-void expect_well_formed(const std::string& svg) {
-  Texts open;
-  for (std::size_t at = 0; (at = svg.find('<', at)) != std::string::npos;) {
-    const std::size_t end = svg.find('>', at);
-    ASSERT_NE(end, std::string::npos);
-    const std::string tag = svg.substr(at + 1, end - at - 1);
-    ASSERT_EQ(count(tag, "\"") % 2, 0u) << tag;
-    ASSERT_EQ(tag.find('<'), std::string::npos) << tag;
-    const std::string name = tag.substr(tag[0] == '/', tag.find_first_of(" /", 1) - (tag[0] == '/'));
-    if (tag[0] == '/') {
-      ASSERT_FALSE(open.empty());
-      ASSERT_EQ(open.back(), name);
-      open.pop_back();
-    } else if (tag.back() != '/') {
-      open.push_back(name);
-    }
-    at = end;
-  }
-  EXPECT_TRUE(open.empty());
-  const std::size_t entities = count(svg, "&amp;") + count(svg, "&lt;") + count(svg, "&gt;") + count(svg, "&quot;");
-  EXPECT_EQ(count(svg, "&"), entities);
-  for (const char* part : {"=\"nan", "=\"-nan", "=\"inf", "=\"-inf", " nan", " inf", "-inf", "<script"}) {
-    EXPECT_EQ(svg.find(part), std::string::npos) << part;
-  }
-}
 
 ChartSeries series(std::string name, Numbers x, Numbers y) {
   ChartSeries s;

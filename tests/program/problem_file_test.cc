@@ -73,8 +73,8 @@ TEST_F(ProblemFile, TitleLeastAndViewMayBeLeftOut) {
 
 TEST_F(ProblemFile, UnreadableFiles) {
   EXPECT_EQ(message([] { read_problem("no/such.toml"); }), "no/such.toml: cannot read the problem: No such file or directory");
-  EXPECT_EQ(message([&] { read_problem(directory_); }), directory_.string() + ": cannot read the problem: is a directory");
-  EXPECT_EQ(message([] { read_problem("/dev/zero"); }), "/dev/zero: cannot read the problem: more than 1048576 bytes");
+  EXPECT_EQ(message([&] { read_problem(directory_); }), directory_.string() + ": cannot read the problem: it is not a regular file");
+  EXPECT_EQ(message([] { read_problem("/dev/zero"); }), "/dev/zero: cannot read the problem: it is not a regular file");
   EXPECT_EQ(refused(""), fmt::format("saddle.toml: f is missing; {}", kNeeds));
   EXPECT_EQ(refused("f = 'x1'\n"), fmt::format("saddle.toml: start is missing; {}", kNeeds));
   EXPECT_TRUE(refused("f = \n").starts_with("saddle.toml:1:5: not TOML: '")) << refused("f = \n");

@@ -6,22 +6,14 @@ import html
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from browser import HERE, POLICY, SCHEMES, PageTest
 
 WRITE = sys.argv[1]
 PICTURES = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
-HERE = pathlib.Path(__file__).resolve().parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
-         "--virtual-time-budget=8000", "--enable-logging=stderr", "--v=0"]
-SCHEMES = {"dark": 0, "light": 1}
-POLICY = ("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">")
 STEPS, SHORT = 4000, 1000  # of the paths; the third ends early
 
 
@@ -30,29 +22,13 @@ def without_uplot(text):
     return re.sub(r"<!-- uPlot.*?</script>\n<script>.*?</script>\n", "", text, flags=re.S)
 
 
-class Sliders(unittest.TestCase):
+class Sliders(PageTest):
     @classmethod
     def setUpClass(cls):
-        if not CHROMIUM:
-            raise RuntimeError("there is no chromium; install what cmake/deps.sh lists")
-        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        super().setUpClass()
         cls.page = cls.folder / "page.html"
         subprocess.run([WRITE, cls.page], check=True)
         cls.text = cls.page.read_text()
-        cls.probed = {}
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder, ignore_errors=True)
-
-    def chromium(self, page, *flags, scheme="light", size="1000,1400"):
-        profile = tempfile.mkdtemp(dir=self.folder)
-        done = subprocess.run([CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--window-size={size}",
-                               f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", *flags, page.as_uri()],
-                              capture_output=True, text=True, timeout=100)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([line for line in done.stderr.splitlines() if "CONSOLE" in line], [], "the console must stay silent")
-        return done.stdout
 
     def probe(self, scheme="light", size="1000,1400", change=None):
         """What both probes see, once per setting."""

@@ -1,9 +1,22 @@
 #include "lab/bound/bound.h"
 
+#include <fmt/format.h>
+
 #include "lab/bound/bound_sections.h"
 #include "recipe/names.h"
 
 namespace cautious::lab {
+namespace {
+
+std::string command_of(const BoundOptions& options) {
+  const BoundOptions usual;
+  std::string command = "cautious lab bound";
+  if (options.seeds != usual.seeds) command += fmt::format(" --seeds {}", options.seeds);
+  if (options.seed != usual.seed) command += fmt::format(" --seed {}", options.seed);
+  return command + " --out bound";
+}
+
+}  // namespace
 
 Experiment run_bound(const BoundOptions& options, const Progress& progress) {
   check_range("seeds", static_cast<double>(options.seeds), kBoundSeeds);
@@ -21,6 +34,7 @@ Experiment run_bound(const BoundOptions& options, const Progress& progress) {
   Experiment experiment{
       .name = "bound", .title = "Theorem 1: the convergence bound of Adam with cautious weight decay", .sections = {}};
   experiment.sections = {std::move(sweeps), std::move(rate), lemma_section(checks), proof_section(tally, checks)};
+  for (Section& section : experiment.sections) section.command = command_of(options);
   tell(1, "done");
   return experiment;
 }

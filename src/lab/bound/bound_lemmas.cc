@@ -63,7 +63,7 @@ double mean_of(const std::vector<Sides>& sides, double Sides::*member) {
 // Every sign and zero, with sizes over many orders of magnitude.
 LemmaCheck check_indicator(std::uint64_t seed) {
   Random random(seed);
-  LemmaCheck check{.lemma = Lemma::indicator, .where = "m g <= 0"};
+  LemmaCheck check{.lemma = Lemma::indicator, .where = "m g ≤ 0"};
   for (int k = 0; k < 100'000; ++k) {
     const auto draw = [&] { return static_cast<double>(random.below(3)) - 1; };
     const auto size = [&] { return std::pow(10, random.uniform(-12, 12)); };
@@ -78,13 +78,13 @@ LemmaCheck check_indicator(std::uint64_t seed) {
 
 std::string_view statement_of(Lemma lemma) {
   constexpr std::array<std::string_view, kLemmas> texts{
-      "|u|_inf <= C = sqrt((1 - β₁) / (1 - β₂))",
-      "second moment of weighted noise <= σ^2 / n times the sum of squared weights",
-      "E|∇f - m|_1 <= its bound, for every t",
-      "E[-<∇f, m / (sqrt(v_hat) + ε)>] <= its bound, for every t",
-      "|(1(m x >= 0) - 1(g x >= 0)) x| <= 1(m g <= 0) |x|",
-      "E[-<∇f, 1(m x >= 0) x>] <= its bound, for every t",
-      "E|∇f - m_hat|_1 <= its bound, for every t"};
+      "|u|∞ ≤ C = √((1 - β₁) / (1 - β₂))",
+      "The second moment of weighted noise is ≤ σ² / n times the sum of squared weights",
+      "E|∇f - m|₁ ≤ its bound, for every t",
+      "E[-<∇f, m / (√v_hat + ε)>] ≤ its bound, for every t",
+      "|(1(m x ≥ 0) - 1(g x ≥ 0)) x| ≤ 1(m g ≤ 0) |x|",
+      "E[-<∇f, 1(m x ≥ 0) x>] ≤ its bound, for every t",
+      "E|∇f - m_hat|₁ ≤ its bound, for every t"};
   return texts[static_cast<std::size_t>(lemma)];
 }
 

@@ -33,7 +33,7 @@ BoundProblem bowl() {
   constexpr Part part{[](double r) { return std::sqrt(1 + r * r) - 1; }, [](double r) { return r / std::sqrt(1 + r * r); }};
   BoundProblem problem = separable({1, -1, 0.5, -2}, {-1, -3, 2, 1}, part);
   problem.name = "bowl";
-  problem.formula = "sum of sqrt(1 + r^2) - 1, r = x - c";
+  problem.formula = "sum of √(1 + r²) - 1, r = x - c";
   problem.smoothness = 1;
   problem.slope = 1;
   problem.noise = {.size = 0.8};
@@ -62,7 +62,7 @@ BoundProblem valley() {
   const Point a{0.7, -0.5, 0.1, 0.5};
   BoundProblem problem;
   problem.name = "valley";
-  problem.formula = "r^2 / (1 + r^2), r = <a, x> - 1, |a| = 1";
+  problem.formula = "r² / (1 + r²), r = <a, x> - 1, |a| = 1";
   problem.start = {-0.5, 1, 1.5, 1};
   problem.minimiser = a;
   problem.smoothness = 2;

@@ -11,8 +11,6 @@ const LemmaCheck& check_of(const std::vector<LemmaCheck>& checks, Lemma lemma) {
   return checks[static_cast<std::size_t>(lemma)];
 }
 
-Outcome outcome_of(bool holds) { return holds ? Outcome::holds : Outcome::fails; }
-
 std::string number(double value) { return fmt::format("{:.3g}", value); }
 
 Table lemma_table(const std::vector<LemmaCheck>& checks) {
@@ -22,8 +20,7 @@ Table lemma_table(const std::vector<LemmaCheck>& checks) {
               .rows = {},
               .note =
                   "The first term of the right sides of both inner products is counted on the left, so that the ratio has a "
-                  "meaning. G is "
-                  "that of the gradients, not raised. Expectations are means over runs."};
+                  "meaning. G is that of the gradients, not raised. Expectations are means over runs."};
   for (const LemmaCheck& check : checks) {
     table.rows.push_back({std::string(source_of(check.lemma)), std::string(statement_of(check.lemma)), number(check.worst),
                           check.where, check.holds() ? "holds" : "fails"});
@@ -41,7 +38,7 @@ Table update_table() {
               .title = "How large an update can get",
               .head = {"β₁", "β₂", "C", "|u| after 1 step", "after 100", "after 1000", "least upper bound", "over C"},
               .rows = {},
-              .note = "Gradients (β₁ / β₂)^(t - k), the case of equality in the lemma's first step. The lemma needs β₁ <= β₂."};
+              .note = "Gradients (β₁ / β₂)^(t - k), the case of equality in the lemma's first step. The lemma needs β₁ ≤ β₂."};
   for (const auto& [beta1, beta2] :
        {Betas{0.9, 0.9}, Betas{0.9, 0.95}, Betas{0.9, 0.999}, Betas{0.5, 0.9}, Betas{0.9, 0.85}, Betas{0.95, 0.9}}) {
     const BoundSetting setting{.beta1 = beta1, .beta2 = beta2};
@@ -61,7 +58,7 @@ Claim momentum_order_claim() {
   const double c = largest_update({.beta1 = kBeta1, .beta2 = kBeta2});
   const double first = adversarial_update(kBeta1, kBeta2, 1), later = adversarial_update(kBeta1, kBeta2, 50);
   return {.text =
-              "The condition β₁ <= β₂ is needed: beyond it the first update exceeds C, and with β₁^2 > β₂ updates "
+              "The condition β₁ ≤ β₂ is needed: beyond it the first update exceeds C, and with β₁² > β₂ updates "
               "have no bound",
           .source = "",
           .outcome = Outcome::noted,
@@ -101,7 +98,7 @@ double weighted_descent(const BoundProblem& problem, const BoundSetting& setting
 }
 
 Claim theorem_claim(const BoundTally& tally) {
-  return {.text = "The left side is at most K1 / (η T) + K2 / T + K3 η + K4 σ / sqrt(n) in every setting tried",
+  return {.text = "The left side is at most K1 / (η T) + K2 / T + K3 η + K4 σ / √n in every setting tried",
           .source = "Theorem 1",
           .outcome = outcome_of(tally.paper_violated == 0),
           .evidence = fmt::format("{} of {} comparisons violate it; the largest left / bound is {:.2g} ({})",
@@ -112,9 +109,8 @@ Section lemma_section(const std::vector<LemmaCheck>& checks) {
   Section section{.title = "The lemmas",
                   .text =
                       "Each inequality of appendix E after every step of runs on all problems, with four pairs of betas, two "
-                      "step sizes and "
-                      "two ε. The indicator is tried on signs, zeros and random sizes.",
-                  .command = "cautious lab bound",
+                      "step sizes and two ε. The indicator is tried on signs, zeros and random sizes.",
+                  .command = {},
                   .claims = {},
                   .figures = {},
                   .tables = {lemma_table(checks), update_table()},
@@ -139,11 +135,11 @@ Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& ch
           "the weighted descents do not telescope; what is proved has the mean of E f(x_t) - f* with weights (1 - β₁) "
           "β₁^(t-1) in place of f(x1) - f*. It can be repaired without any change of K1 ... K4: with m_hat in place of m "
           "the factor 1 / (1 - β₁^t) never appears. Assumption 2 is to be read given the whole past, not x_t alone; the "
-          "martingale fact needs that. The other steps are right: sqrt(v_hat) <= G, the products are bounded on each path "
-          "before "
-          "the expectation is taken, Markov's inequality holds on each path too, and |a + b|^2 / 2 <= |a|^2 + |b|^2 gives "
-          "C^2 + λ^2 R^2.",
-      .command = "cautious lab bound",
+          "martingale fact needs that. The other steps are right: √v_hat ≤ G, the products are bounded on each path "
+          "before the "
+          "expectation is taken, Markov's inequality holds on each path too, and |a + b|² / 2 ≤ |a|² + |b|² gives "
+          "C² + λ² R².",
+      .command = {},
       .claims = {telescope_claim()},
       .figures = {},
       .tables = {},
@@ -162,17 +158,15 @@ Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& ch
   const BoundConstants constants = constants_of(problem, problem.noise, setting, problem.start, 0);
   constexpr std::size_t kSteps = 4096;
   section.claims.push_back(
-      {.text = "G need not be raised to 1 / (1 - β₁); G + ε >= 1 is enough, and K2 then is needed for the noise of the "
+      {.text = "G need not be raised to 1 / (1 - β₁); G + ε ≥ 1 is enough, and K2 then is needed for the noise of the "
                "first step only",
        .source = "",
        .outcome = Outcome::noted,
-       .evidence =
-           fmt::format("bowl, ε = 1, n = 64, T = {}: bound {:.2g} with G = {:.2g}, {:.2g} with G = {:.2g} and sqrt(d) for d",
-                       kSteps, paper_bound(constants, setting, kSteps), 1 / (1 - setting.beta1),
-                       sharper_bound(constants, setting, kSteps), constants.gradient)});
+       .evidence = fmt::format("bowl, ε = 1, n = 64, T = {}: bound {:.2g} with G = {:.2g}, {:.2g} with G = {:.2g} and √d for d",
+                               kSteps, paper_bound(constants, setting, kSteps), 1 / (1 - setting.beta1),
+                               sharper_bound(constants, setting, kSteps), constants.gradient)});
   section.claims.push_back(
-      {.text = "σ^2 bounds the sum of the variances of all coordinates, yet is used for each: d σ in K4 may be sqrt(d) "
-               "sigma",
+      {.text = "σ² bounds the sum of the variances of all coordinates, yet is used for each: d σ in K4 may be √d σ",
        .source = "",
        .outcome = Outcome::noted,
        .evidence = fmt::format("with d = {:g} the martingale fact is at most at {:.2g} of its bound (1 / d up to chance)",

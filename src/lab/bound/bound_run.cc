@@ -19,8 +19,6 @@ double quantile(std::size_t freedom) {
   return boost::math::quantile(boost::math::complement(boost::math::students_t(static_cast<double>(freedom)), kTail));
 }
 
-double largest(PointView x) { return as_vector(x).lpNorm<Eigen::Infinity>(); }
-
 Optimizer optimizer_of(const BoundSetting& s) {
   Options quick;
   quick.norms = Norms::off;
@@ -48,10 +46,11 @@ double provable_radius(const BoundProblem& problem, const BoundNoise& noise, con
   const double room = 1 - problem.ripple - noise.size;
   if (!problem.coercive || room <= 0 || setting.eta * setting.weight_decay > 1) return std::numeric_limits<double>::quiet_NaN();
   const double trend = 1 - room / 2, pull = room / 2;
-  const double border = largest(problem.minimiser) + trend / std::sqrt(1 - trend * trend);
+  const double border =
+      as_vector(PointView(problem.minimiser)).lpNorm<Eigen::Infinity>() + trend / std::sqrt(1 - trend * trend);
   const double gradient = problem.slope + noise.size;
   const double turns = std::floor(std::log(pull / (gradient + pull)) / std::log(setting.beta1)) + 1;
-  return std::max(largest(start), border + turns * setting.eta * largest_update(setting));
+  return std::max(as_vector(start).lpNorm<Eigen::Infinity>(), border + turns * setting.eta * largest_update(setting));
 }
 
 BoundRun::BoundRun(const BoundProblem& problem, const BoundNoise& noise, const BoundSetting& setting, PointView start,
@@ -114,7 +113,7 @@ LeftSide left_side(const BoundProblem& problem, const BoundNoise& noise, const B
                    std::span<const std::size_t> steps, std::size_t seeds, std::uint64_t seed) {
   std::vector<std::vector<double>> means(steps.size());
   LeftSide result;
-  result.radius = largest(start);
+  result.radius = as_vector(start).lpNorm<Eigen::Infinity>();
   for (std::size_t run_index = 0; run_index < seeds; ++run_index) {
     BoundRun run(problem, noise, setting, start, seed * 0x9e3779b97f4a7c15u + run_index);
     double sum = 0;
@@ -123,7 +122,7 @@ LeftSide left_side(const BoundProblem& problem, const BoundNoise& noise, const B
       for (; t < steps[k]; ++t) {
         run.step();
         sum += run.stationarity();
-        result.radius = std::max(result.radius, largest(run.next()));
+        result.radius = std::max(result.radius, as_vector(run.next()).lpNorm<Eigen::Infinity>());
       }
       means[k].push_back(sum / static_cast<double>(t));
     }

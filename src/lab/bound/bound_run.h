@@ -22,6 +22,8 @@ class BoundRun {
  public:
   BoundRun(const BoundProblem& problem, const BoundNoise& noise, const BoundSetting& setting, PointView start,
            std::uint64_t seed);
+  BoundRun(const BoundRun&) = delete;  // the optimizer points into it
+  BoundRun& operator=(const BoundRun&) = delete;
 
   void step();
 

@@ -14,11 +14,20 @@ Section adamw_section(const DynamicsOptions& options, const Progress& progress);
 Section gamma_section(const DynamicsOptions& options, const Progress& progress);
 Section muon_section(const DynamicsOptions& options, const Progress& progress);
 
-inline Section new_section(std::string title, std::string text) {
+// Repeats the run.
+inline std::string command_of(const DynamicsOptions& options) {
+  const DynamicsOptions usual;
+  std::string command = "cautious lab dynamics";
+  if (options.trials != usual.trials) command += " --trials " + std::to_string(options.trials);
+  if (options.seed != usual.seed) command += " --seed " + std::to_string(options.seed);
+  return command + " --out dynamics";
+}
+
+inline Section new_section(std::string title, std::string text, const DynamicsOptions& options) {
   Section section;
   section.title = std::move(title);
   section.text = std::move(text);
-  section.command = "cautious lab dynamics";
+  section.command = command_of(options);
   return section;
 }
 
@@ -37,7 +46,5 @@ inline ChartSeries new_series(std::string name, std::size_t colour) {
   series.colour = colour;
   return series;
 }
-
-inline Outcome outcome(bool holds) { return holds ? Outcome::holds : Outcome::fails; }
 
 }  // namespace cautious::lab

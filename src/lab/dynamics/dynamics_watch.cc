@@ -85,7 +85,7 @@ std::vector<double> rate_mismatches(const System& system, const Problem& problem
 }
 
 System random_system(Random& random, System system) {
-  system.lambda = random.uniform(0.2, 1);
+  system.lambda = random.uniform(kLeastLambda, kMostLambda);
   system.alpha = random.uniform(0.7, 1.5);
   system.beta = random.uniform(0.7, 1.5);
   system.gamma = random.uniform(0.7, 1.5);

@@ -9,6 +9,8 @@
 
 namespace cautious::lab {
 
+constexpr double kRises = 1e-6;  // of the fall of H: above what the solver's tolerance explains
+
 struct Watched {
   Trajectory trajectory;
   std::vector<double> h;              // at the trajectory's points
@@ -23,6 +25,9 @@ double largest_rise(const std::vector<double>& values);
 
 // Analytic dH/dt against differences of H along the field, relative, at about 100 points away from switches.
 std::vector<double> rate_mismatches(const System& system, const Problem& problem, const Trajectory& trajectory);
+
+// What random_system() draws lambda from.
+constexpr double kLeastLambda = 0.2, kMostLambda = 1;
 
 // The same system with lambda, alpha, beta, gamma drawn at random; gamma of Adam is at most 4 alpha.
 System random_system(Random& random, System system);

@@ -84,7 +84,13 @@ std::optional<Event> EventSearch::first(const Watch& watch, double begin, double
     watch(now, values_, slacks_);
     auto& [old, last, latest] = looks_;
     latest = values_;
-    const auto found = search(watch, time_of(look - 1), now);
+    auto found = search(watch, time_of(look - 1), now);
+    if (found) {
+      // A value at 0 that falls at once, as where several switches meet, may be back above 0 by then.
+      const double middle = (time_of(look - 1) + found->t) / 2;
+      watch(middle, values_, slacks_);
+      if (const auto earlier = search(watch, time_of(look - 1), middle)) found = earlier;
+    }
     if (look == 1) {
       last = latest;
     } else {

@@ -1,14 +1,14 @@
 // H and dH/dt of appendix D. With g = grad f(x) and the selectors s of the decay:
-//   SGD     CWD        H = f                                     dH/dt = -|g|^2 - lambda <s g, x>
-//           decoupled  H = f + lambda |x|^2 / 2                  dH/dt = -|g + lambda x|^2
-//   SGDM    CWD        H = beta f + |m|^2 / 2 + lambda |(m x)+|_1
-//                                                                dH/dt = -<beta + lambda s, m^2> - lambda (beta + lambda) <s m,
-//                                                                x>
-//   Lion-K  CWD        H = alpha f + K(m) + lambda |(-m x)+|_1   dH/dt = -<gamma + lambda s, u m> + lambda (gamma + lambda) <s
-//   m, x>
-//           decoupled  H = alpha f + (1 + gamma / lambda) K*(lambda x) + K(m) - <m, lambda x>
-//                                                                dH/dt = -(gamma + lambda) <m - grad K*(lambda x), u - lambda
-//                                                                x>
+//   SGD, CWD           H = f
+//                      dH/dt = -|g|^2 - lambda <s g, x>
+//   SGD, decoupled     H = f + lambda |x|^2 / 2
+//                      dH/dt = -|g + lambda x|^2
+//   SGDM, CWD          H = beta f + |m|^2 / 2 + lambda |(m x)+|_1
+//                      dH/dt = -<beta + lambda s, m^2> - lambda (beta + lambda) <s m, x>
+//   Lion-K, CWD        H = alpha f + K(m) + lambda |(-m x)+|_1
+//                      dH/dt = -<gamma + lambda s, u m> + lambda (gamma + lambda) <s m, x>
+//   Lion-K, decoupled  H = alpha f + (1 + gamma / lambda) K*(lambda x) + K(m) - <m, lambda x>
+//                      dH/dt = -(gamma + lambda) <m - grad K*(lambda x), u - lambda x>
 // with u = grad K(m). SGDM with decoupled decay is Lion-K with K = |.|^2 / 2 and -m for m; no decay is CWD with lambda = 0.
 #include <algorithm>
 #include <limits>

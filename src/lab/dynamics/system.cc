@@ -113,10 +113,13 @@ Inclusion inclusion_of(const System& system, const Problem& problem) {
     problem.gradient(z.first(d), p.first(d));
     std::fill(p.begin() + static_cast<std::ptrdiff_t>(may_slide), p.end(), 1);
   };
-  inclusion.drive_rate = [&problem, d](PointView z, PointView dz, std::span<double> dp) {
+  // Called for many dz at the same x.
+  inclusion.drive_rate = [&problem, d, x = Point(), h = Matrix()](PointView z, PointView dz, std::span<double> dp) mutable {
     if (dp.empty()) return;
-    Matrix h;
-    problem.hessian(z.first(d), h);
+    if (!std::equal(x.begin(), x.end(), z.begin(), z.begin() + static_cast<std::ptrdiff_t>(d))) {
+      x.assign(z.begin(), z.begin() + static_cast<std::ptrdiff_t>(d));
+      problem.hessian(x, h);
+    }
     as_vector(dp.first(d)) = h * as_vector(dz.first(d));
     std::fill(dp.begin() + static_cast<std::ptrdiff_t>(d), dp.end(), 0);
   };

@@ -43,8 +43,8 @@ Inclusion inclusion_of(const System& system, const Problem& problem);
 // z at x with m and v as if they had been 0 at time 0 and g constant from then to t. Adam's field needs t > 0.
 Point state_at(const System& system, const Problem& problem, PointView x, double t);
 
-// H of the paper for this system; for decoupled decay the one of Chen et al. (Lion-K), f + lambda |x|^2 / 2 (SGD), or the
-// candidate of the remark (Adam: not a Lyapunov function).
+// H of the paper for this system; for decoupled decay the one of Chen et al. (Lion-K, and SGDM as its K = |.|^2 / 2), f +
+// lambda |x|^2 / 2 (SGD), or the candidate of the remark (Adam: not a Lyapunov function).
 double lyapunov(const System& system, const Problem& problem, double t, PointView z);
 
 // dH/dt by the appendix's formula at a point of smoothness, or while sliding with these sides.

@@ -2,33 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <cautious/error.h>
-
 #include "lab/fixedpoint/fixedpoint_sections.h"
 #include "recipe/names.h"
 
 namespace cautious::lab {
-namespace {
 
 std::string command_of(const FixedpointOptions& options) {
   const FixedpointOptions usual;
   std::string command = "cautious lab fixedpoint";
-  if (options.weight_decay != usual.weight_decay) command += " --weight_decay " + cautious::to_text(options.weight_decay);
   if (options.steps != usual.steps) command += fmt::format(" --steps {}", options.steps);
   if (options.seed != usual.seed) command += fmt::format(" --seed {}", options.seed);
   return command + " --out fixedpoint";
 }
 
-}  // namespace
-
-void check(const FixedpointOptions& options) {
-  if (options.weight_decay == 0) {
-    throw Error(Fault::usage, fmt::format("weight_decay is 0: there is no box |x| <= 1/weight_decay; valid: {}",
-                                          to_string(kFixedpointWeightDecay)));
-  }
-  check_range("weight_decay", options.weight_decay, kFixedpointWeightDecay);
-  check_range("steps", static_cast<double>(options.steps), kFixedpointSteps);
-}
+void check(const FixedpointOptions& options) { check_range("steps", static_cast<double>(options.steps), kFixedpointSteps); }
 
 Experiment run_fixedpoint(const FixedpointOptions& options, const Progress& progress) {
   check(options);
@@ -42,7 +29,7 @@ Experiment run_fixedpoint(const FixedpointOptions& options, const Progress& prog
   experiment.sections.push_back(fixedpoint::matrices_section(options));
   progress(0.8, "fixedpoint: coming to rest");
   experiment.sections.push_back(fixedpoint::motion_section(options));
-  experiment.sections.push_back(fixedpoint::cautious_section(options, ends));
+  experiment.sections.push_back(fixedpoint::cautious_section(ends));
   for (Section& section : experiment.sections) section.command = command_of(options);
   progress(1, "fixedpoint");
   return experiment;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <cautious/field.h>
 
@@ -11,16 +12,17 @@
 namespace cautious::lab {
 
 struct FixedpointOptions {
-  double weight_decay = 0.5;
   std::int64_t steps = 20000;
   std::uint64_t seed = 0;
 };
 
-inline constexpr Range kFixedpointWeightDecay{0, 100, true, false};
 inline constexpr Range kFixedpointSteps{10000, 1e6, false, false};  // with fewer, the arms are not at rest
 
 // Throws an Error(Fault::usage) that names the value and the valid range.
 void check(const FixedpointOptions& options);
+
+// That repeats the run.
+std::string command_of(const FixedpointOptions& options);
 
 Experiment run_fixedpoint(const FixedpointOptions& options, const Progress& progress);
 

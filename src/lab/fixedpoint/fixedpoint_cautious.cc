@@ -37,44 +37,45 @@ Claim threshold_claim(const Ends& ends) {
 
 Claim lasso_claim(const Ends& ends) {
   const End& end = end_of(ends.cautious, "Lion-K threshold + CWD");
-  return {"Lion-K with threshold and CWD minimises f + e|x|₁: below the threshold nothing opposes the decay", "",
-          solves_its_own(end) ? Outcome::noted : Outcome::fails,
-          fmt::format("residual of that problem at most {:.1e}, at most {:.1e} from its solution", worst_residual(end),
-                      worst_distance(end))};
+  return observed(solves_its_own(end),
+                  "Lion-K with threshold and CWD minimises f + e|x|₁: below the threshold nothing opposes the decay",
+                  fmt::format("residual of that problem at most {:.1e}, at most {:.1e} from its solution", worst_residual(end),
+                              worst_distance(end)));
 }
 
-Claim casework_claim(const std::string& what, const CaseworkCount& count, std::string source) {
-  const bool holds = count.solutions > 0 && count.nonzero == 0;
-  const Outcome outcome = holds && source.empty() ? Outcome::noted : outcome_of(holds);
-  return {what, std::move(source), outcome,
-          fmt::format("{} grid points of (λx, g) satisfy it, {} of them with sides that are not 0{}", count.solutions,
-                      count.nonzero,
-                      count.nonzero > 0 ? fmt::format(", as λx = {:g}, g = {:g}", count.example_y, count.example_g) : "")};
+bool only_zeros(const CaseworkCount& count) { return count.solutions > 0 && count.nonzero == 0; }
+
+std::string numbers(const CaseworkCount& count) {
+  return fmt::format("{} grid points of (λx, g) satisfy it, {} of them with sides that are not 0{}", count.solutions,
+                     count.nonzero,
+                     count.nonzero > 0 ? fmt::format(", as λx = {:g}, g = {:g}", count.example_y, count.example_g) : "");
+}
+
+Claim casework_claim(std::string what, const CaseworkCount& count) {
+  return {std::move(what), "appendix C", outcome_of(only_zeros(count)), numbers(count)};
 }
 
 // One step at a stationary point, with moments that have vanished: the update is 0, 0 x >= 0 holds, and x decays.
-Claim stationary_point_moves(const FixedpointOptions& options) {
-  const double weight_decay = options.weight_decay;
+Claim stationary_point_moves() {
   const Quadratic quadratic{Eigen::MatrixXd::Identity(1, 1), Eigen::VectorXd::Constant(1, 0.8)};
-  const Posed problem = pose("at rest", quadratic, weight_decay, {0.8 / weight_decay});
+  const Posed problem = pose("at rest", quadratic, kWeightDecay, {0.8 / kWeightDecay});
   const Pace one{.lr = 0.01, .steps = 1, .kind = ScheduleKind::constant};
   double worst = 0, moved = 0;
-  for (const Arm& arm : cautious_arms(weight_decay)) {
+  for (const Arm& arm : cautious_arms(kWeightDecay)) {
     moved = 0.8 - rest(arm, problem, one).front();
     worst = std::max(worst, std::abs(moved - one.lr * 0.8));
   }
-  return {
+  return observed(
+      worst <= 1e-12,
       "A point with ∇f = 0 is a fixed point of the steps only where x = 0: there u = 0, the mask 1(0 ≥ 0) is on, and x decays",
-      "", worst <= 1e-12 ? Outcome::noted : Outcome::fails,
-      fmt::format(
-          "one step of every arm at ∇f = 0, λx = 0.8 moves λx by {:.4f} = lr λ · λx; rest under CWD is a chattering that "
-          "vanishes with the learning rate",
-          moved)};
+      fmt::format("one step at ∇f = 0, λx = 0.8 moves λx by {:.4f}; lr · λx is {:.4f}, no arm is farther from that than {:.0e}",
+                  moved, one.lr * 0.8, worst));
 }
 
 }  // namespace
 
-Section cautious_section(const FixedpointOptions& options, const Ends& ends) {
+Section cautious_section(const Ends& ends) {
+  const CaseworkCount of_the_algorithm = count_lion_k(Sign::of_the_algorithm);
   Section section;
   section.title = "Cautious decay: stationary points of f";
   section.text = "The same problems and steps as above, with CWD in place of plain decay.";
@@ -85,13 +86,13 @@ Section cautious_section(const FixedpointOptions& options, const Ends& ends) {
       stationary_claim(ends, {"SGD + CWD", "SGDM + CWD"}, "SGD and SGDM with CWD rest at a stationary point of f"),
       threshold_claim(ends),
       lasso_claim(ends),
-      casework_claim("In the fixed-point equation of Adam with CWD both sides must be 0", count_adam(), "appendix C"),
+      casework_claim("In the fixed-point equation of Adam with CWD both sides must be 0", count_adam()),
       casework_claim(
           "In the fixed-point equation of Lion-K with CWD as printed, -∇K(-∇f) = λ 1(∇K(-∇f)x ≤ 0)x, both sides must be 0",
-          count_lion_k(Sign::as_printed), "appendix C"),
-      casework_claim("With the sign of Algorithm 1, ∇K(-∇f) = λ 1(∇K(-∇f)x ≤ 0)x, both sides must be 0",
-                     count_lion_k(Sign::of_the_algorithm), ""),
-      stationary_point_moves(options)};
+          count_lion_k(Sign::as_printed)),
+      observed(only_zeros(of_the_algorithm), "With the sign of Algorithm 1, ∇K(-∇f) = λ 1(∇K(-∇f)x ≤ 0)x, both sides must be 0",
+               numbers(of_the_algorithm)),
+      stationary_point_moves()};
   return section;
 }
 

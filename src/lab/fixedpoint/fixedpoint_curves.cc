@@ -92,35 +92,36 @@ Figure target_figure(const std::vector<Curve>& curves) {
   LineChart chart = chart_of(curves, "Where an optimizer rests, by target");
   chart.x_label = "target c, in units of 1/λ";
   chart.y_label = "x at rest, in units of 1/λ";
-  chart.description =
-      "AdamW follows the target up to the box and stays at its face; SGD rests at half of the target; Adam + CWD at the "
-      "target.";
+  chart.description = "Where each optimizer rests against the target, which reaches twice as far as the box.";
   return {"fixedpoint_clamp", std::move(chart),
-          fmt::format("f = λ(x - c)²/2. AdamW (and Lion, not drawn) cuts c off at the box, SGD shrinks it to c/2, huber to "
-                      "c/(1 + e) and cuts off, CWD keeps it. Lion-K threshold + CWD subtracts e = {}.",
-                      kThreshold)};
+          fmt::format("f = λ(x - c)²/2. Closed forms: AdamW cuts c off at the box, SGD shrinks it to c/2, huber to c/(1 + e) "
+                      "and cuts off, Adam + CWD keeps it, Lion-K threshold + CWD takes e = {} from it. Largest distance from "
+                      "them: {}.",
+                      kThreshold, offs(curves))};
 }
 
 Figure decay_figure(const std::vector<Curve>& curves) {
   LineChart chart = chart_of(curves, "Where an optimizer rests, by weight decay");
   chart.x_label = "weight decay λ";
   chart.y_label = "x at rest";
-  chart.description = "With λ from 0.1 to 1, AdamW rests at the smaller of 3 and 1/λ, SGD at 3/(1 + λ), Adam + CWD at 3.";
-  return {"fixedpoint_decay", std::move(chart),
-          "f = (x - 3)²/2, the same for every λ. What plain decay minimises depends on λ; with CWD the end does not."};
+  chart.description = "Where AdamW, SGD and Adam + CWD rest against the weight decay, from 0.1 to 1.";
+  return {
+      "fixedpoint_decay", std::move(chart),
+      fmt::format("f = (x - 3)²/2, the same for every λ. Closed forms: AdamW the smaller of 3 and 1/λ, SGD 3/(1 + λ), Adam + "
+                  "CWD 3. Largest distance from them: {}.",
+                  offs(curves))};
 }
 
 }  // namespace
 
 Section curves_section(const FixedpointOptions& options) {
-  const double weight_decay = options.weight_decay;
   const Pace pace = pace_of(options);
   const Quadratic quadratic = all_targets();
   Random random(options.seed);
   const auto count = static_cast<std::size_t>(quadratic.c.size());
-  const Posed problem = pose("targets", quadratic, weight_decay, random_start(random, count, weight_decay));
-  const std::vector<Arm> arms{adamw(weight_decay), arm_of("SGD", weight_decay), with_cwd(adamw(weight_decay)),
-                              arm_of("Lion-K huber", weight_decay), with_cwd(threshold(weight_decay))};
+  const Posed problem = pose("targets", quadratic, kWeightDecay, random_start(random, count, kWeightDecay));
+  const std::vector<Arm> arms{adamw(kWeightDecay), arm_of("SGD", kWeightDecay), with_cwd(adamw(kWeightDecay)),
+                              arm_of("Lion-K huber", kWeightDecay), with_cwd(threshold(kWeightDecay))};
   std::vector<Curve> by_target;
   for (const Arm& arm : arms) by_target.push_back(over_targets(arm, problem, quadratic, pace, by_target.size()));
   const std::vector<Curve> by_decay{

@@ -65,9 +65,9 @@ std::vector<MatrixEnd> run_near(Random& random, const FixedpointOptions& options
   constexpr Eigen::Index rows = 6;
   const Eigen::MatrixXd c = with_singular_values(random, rows, kColumns, {3, 1.6, 0.7, 0.3});
   const Posed problem =
-      pose("nearest matrix |X - C|²/2", MatrixLeastSquares{Eigen::MatrixXd::Identity(rows, rows), c}, options.weight_decay);
+      pose("nearest matrix |X - C|²/2", MatrixLeastSquares{Eigen::MatrixXd::Identity(rows, rows), c}, kWeightDecay);
   std::vector<MatrixEnd> ends;
-  for (const Arm& arm : matrix_arms(options.weight_decay, rows)) {
+  for (const Arm& arm : matrix_arms(kWeightDecay, rows)) {
     const Point y = rest(arm, problem, pace_of(options));
     ends.push_back(measure(arm, problem, y, apart(y, nearest(arm.surrogate, entries_of(c)))));
   }
@@ -81,8 +81,8 @@ struct CoupledRuns {
   Band band{};
 };
 
-Arm muon_of(double weight_decay, Eigen::Index rows, NewtonSchulz schedule, std::string name) {
-  Arm arm = muon(weight_decay, rows, schedule);
+Arm muon_of(Eigen::Index rows, NewtonSchulz schedule, std::string name) {
+  Arm arm = muon(kWeightDecay, rows, schedule);
   arm.name = std::move(name);
   return arm;
 }
@@ -90,7 +90,7 @@ Arm muon_of(double weight_decay, Eigen::Index rows, NewtonSchulz schedule, std::
 CoupledRuns run_coupled(Random& random, const FixedpointOptions& options) {
   const MatrixLeastSquares least_squares = random_least_squares(random);
   const Eigen::Index rows = least_squares.a.cols();
-  const Posed problem = pose("least squares |AX - B|²/2", least_squares, options.weight_decay);
+  const Posed problem = pose("least squares |AX - B|²/2", least_squares, kWeightDecay);
   const Point solution = entries_of(solve_spectral(least_squares.a, least_squares.b));
   CoupledRuns runs;
   const auto end_at = [&](const Arm& arm) {
@@ -104,10 +104,10 @@ CoupledRuns run_coupled(Random& random, const FixedpointOptions& options) {
     }
     return measure(arm, problem, y, known ? std::optional(apart(y, solution)) : std::nullopt);
   };
-  for (const Arm& arm : matrix_arms(options.weight_decay, rows)) runs.ends.push_back(end_at(arm));
-  runs.schedules = {end_at(muon_of(options.weight_decay, rows, NewtonSchulz::paper, "Muon, paper's steps")),
-                    end_at(muon_of(options.weight_decay, rows, NewtonSchulz::polar_express, "Muon, polar-express")),
-                    end_at(muon_of(options.weight_decay, rows, NewtonSchulz::polar_express_8, "Muon, polar-express-8"))};
+  for (const Arm& arm : matrix_arms(kWeightDecay, rows)) runs.ends.push_back(end_at(arm));
+  runs.schedules = {end_at(muon_of(rows, NewtonSchulz::paper, "Muon, paper's steps")),
+                    end_at(muon_of(rows, NewtonSchulz::polar_express, "Muon, polar-express")),
+                    end_at(muon_of(rows, NewtonSchulz::polar_express_8, "Muon, polar-express-8"))};
   runs.band = band({}, kBallFrom);
   return runs;
 }
@@ -142,16 +142,15 @@ Figure singular_value_figure(Random& random, const FixedpointOptions& options, d
   Point values;
   for (Eigen::Index i = columns; i > 0; --i) values.push_back(0.25 * static_cast<double>(i));
   const Eigen::MatrixXd c = with_singular_values(random, rows, columns, values);
-  const Posed problem = pose("values", MatrixLeastSquares{Eigen::MatrixXd::Identity(rows, rows), c}, options.weight_decay);
-  const double decay = options.weight_decay;
-  const std::vector<Arm> arms{muon_of(decay, rows, NewtonSchulz::exact, "Muon, exact factors"),
-                              muon_of(decay, rows, NewtonSchulz::paper, "Muon, paper's steps"), matrix_arms(decay, rows)[3],
-                              with_cwd(muon_of(decay, rows, NewtonSchulz::exact, "Muon"))};
+  const Posed problem = pose("values", MatrixLeastSquares{Eigen::MatrixXd::Identity(rows, rows), c}, kWeightDecay);
+  const std::vector<Arm> arms{muon_of(rows, NewtonSchulz::exact, "Muon, exact factors"),
+                              muon_of(rows, NewtonSchulz::paper, "Muon, paper's steps"), matrix_arms(kWeightDecay, rows)[3],
+                              with_cwd(muon_of(rows, NewtonSchulz::exact, "Muon"))};
   LineChart chart;
   chart.title = "Singular values at rest";
   chart.x_label = "singular value of the target C, in units of 1/λ";
   chart.y_label = "singular value of X at rest, in units of 1/λ";
-  chart.description = "Muon cuts singular values off at 1; the paper's Newton-Schulz steps scatter around 1; SGD halves them.";
+  chart.description = "Singular values of X at rest against those of the target, sorted by size, one line per optimizer.";
   for (const Arm& arm : arms) {
     ChartSeries series;
     series.name = arm.name;
@@ -164,9 +163,11 @@ Figure singular_value_figure(Random& random, const FixedpointOptions& options, d
   for (std::size_t i = 0; i < values.size(); ++i) {
     off = std::max(off, std::abs(chart.series.front().y[i] - std::min(1.0, values[i])));
   }
-  return {"fixedpoint_singular_values", std::move(chart),
-          "f = λ|X - C|²/2. Muon does to singular values what AdamW does to coordinates. With the paper's five steps the "
-          "factors are inexact, and the face of the ball is a band; values are sorted by size. CWD keeps C."};
+  return {
+      "fixedpoint_singular_values", std::move(chart),
+      fmt::format("f = λ|X - C|²/2. Muon with exact factors is at most {:.1e} from values cut off at 1. With the paper's five "
+                  "steps the factors are inexact, and the face of the ball is a band.",
+                  off)};
 }
 
 std::string numbers(const MatrixEnd& end) {
@@ -184,16 +185,18 @@ Claim pair_claim(std::string text, std::string source, const MatrixEnd& a, const
 
 Claim band_claim(const CoupledRuns& runs, std::size_t active) {
   const MatrixEnd& paper = runs.schedules.front();
-  const Point faces(paper.values.begin(), paper.values.begin() + static_cast<std::ptrdiff_t>(active));
-  const auto [low, high] = std::ranges::minmax(faces);
-  return {
+  std::string faces = "no singular value on the face";
+  if (active > 0) {  // sorted, the largest first
+    faces = fmt::format("singular values on the face {:.2f} to {:.2f} of 1/λ", paper.values[active - 1], paper.values.front());
+  }
+  return observed(
+      runs.identity <= kSolved,
       "With the paper's five Newton-Schulz steps Muon rests where λX = -polar(G) of those steps: the face of the ball is a "
       "band around 1/λ",
-      "", Outcome::noted,
-      fmt::format("singular values on the face {:.2f} to {:.2f} of 1/λ, the steps map [{:g}, 1] to [{:.2f}, {:.2f}]; |λX + "
+      fmt::format("{}, the steps map [{:g}, 1] to [{:.2f}, {:.2f}]; |λX + "
                   "polar(G)| = {:.1e}; residual {:.2f}, with polar-express {:.2f}, polar-express-8 {:.1e}",
-                  low, high, kBallFrom, runs.band.low, runs.band.high, runs.identity, paper.own, runs.schedules[1].own,
-                  runs.schedules[2].own)};
+                  faces, kBallFrom, runs.band.low, runs.band.high, runs.identity, paper.own, runs.schedules[1].own,
+                  runs.schedules[2].own));
 }
 
 }  // namespace

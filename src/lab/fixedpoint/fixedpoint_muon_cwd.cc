@@ -10,7 +10,7 @@ namespace cautious::lab::fixedpoint {
 namespace {
 
 constexpr Eigen::Index kEquations = 6, kRows = 5, kColumns = 4;
-constexpr std::uint64_t kProblems = 3;
+constexpr std::uint64_t kProblems = 12;
 
 struct Trial {
   double rest = 0, shorter = 0;  // |grad f|_inf after all steps and after a quarter
@@ -21,14 +21,16 @@ struct Trial {
 
 double slope_of(const Posed& problem, PointView y) { return residual_at({.target = Target::original}, problem, y); }
 
+bool stays(const Trial& trial) { return !(trial.rest <= kSolved); }
+
 Trial run(const MatrixLeastSquares& least_squares, const FixedpointOptions& options) {
   const Pace pace = pace_of(options), quarter{.steps = options.steps / 4};
-  const Posed problem = pose("least squares", least_squares, options.weight_decay);
+  const Posed problem = pose("least squares", least_squares, kWeightDecay);
   Posed solved = problem;
   const Matrix minimiser =
       (least_squares.a.transpose() * least_squares.a).llt().solve(least_squares.a.transpose() * least_squares.b);
-  for (std::size_t i = 0; i < solved.start.size(); ++i) solved.start[i] = minimiser.data()[i] / options.weight_decay;
-  const Arm arm = with_cwd(muon(options.weight_decay, kRows));
+  for (std::size_t i = 0; i < solved.start.size(); ++i) solved.start[i] = minimiser.data()[i] / kWeightDecay;
+  const Arm arm = with_cwd(muon(kWeightDecay, kRows));
   Arm without = arm;
   without.recipe.decay = None{};
 
@@ -48,7 +50,7 @@ Trial run(const MatrixLeastSquares& least_squares, const FixedpointOptions& opti
 Table table_of(const std::vector<Trial>& trials, std::int64_t steps) {
   Table table;
   table.name = "fixedpoint_muon_cwd";
-  table.title = "Muon + CWD on random least squares: the largest entry of ∇f at rest";
+  table.title = "Muon + CWD on random least squares: the largest entry of ∇f at the end";
   table.head = {"problem",
                 fmt::format("{} steps", steps / 4),
                 fmt::format("{} steps", steps),
@@ -64,10 +66,15 @@ Table table_of(const std::vector<Trial>& trials, std::int64_t steps) {
     }
     table.rows.push_back(std::move(row));
   }
-  table.note =
-      "Where ∇f does not vanish it has rank 1: the other singular values are 0, so the orthogonal factor is not determined "
-      "there, "
-      "and its entries change sign from step to step. The mask follows these signs, and decay balances the update on average.";
+  double rank_one = 0;
+  for (const Trial& trial : trials) {
+    if (stays(trial)) rank_one = std::max(rank_one, trial.second / trial.first);
+  }
+  if (rank_one == 0) return table;
+  table.note = fmt::format(
+      "Where |∇f| stays above {:g}, the second singular value of ∇f is at most {:.1e} of the first. With rank 1 the orthogonal "
+      "factor is not determined, its entries can change sign from step to step, and the mask follows these signs.",
+      kSolved, rank_one);
   return table;
 }
 
@@ -78,23 +85,31 @@ MatrixLeastSquares random_least_squares(Random& random) {
   return {a, random_matrix(random, kEquations, kColumns)};
 }
 
+// Multiplied so that neighbouring seeds share no problem.
+std::vector<MatrixLeastSquares> muon_cwd_problems(std::uint64_t seed) {
+  std::vector<MatrixLeastSquares> problems;
+  for (std::uint64_t i = 0; i < kProblems; ++i) {
+    Random random((seed + 1) * 0x9e3779b97f4a7c15u + i);
+    problems.push_back(random_least_squares(random));
+  }
+  return problems;
+}
+
 MuonCwd run_muon_cwd(const FixedpointOptions& options) {
   std::vector<Trial> trials;
-  for (std::uint64_t i = 0; i < kProblems; ++i) {
-    Random random(options.seed + 10 + i);
-    trials.push_back(run(random_least_squares(random), options));
-  }
-  const auto off = std::ranges::count_if(trials, [](const Trial& trial) { return trial.rest > kSolved; });
+  for (const MatrixLeastSquares& problem : muon_cwd_problems(options.seed)) trials.push_back(run(problem, options));
+  const auto off = std::ranges::count_if(trials, stays);
+  const auto left = std::ranges::count_if(trials, [](const Trial& trial) { return trial.from_minimiser > kSolved; });
   const Trial& worst = *std::ranges::max_element(trials, {}, &Trial::rest);
   const double without = std::ranges::max_element(trials, {}, &Trial::without_decay)->without_decay;
-  return {
-      {"Muon with CWD rests at a stationary point of f, as the nuclear norm is least at 0 alone", "section 3, appendix C",
-       outcome_of(off == 0),
-       fmt::format(
-           "|∇f| at rest above {:g} on {} of {} problems, at most {:.1e}; there {:.1e} after a quarter of the steps, {:.1e} "
-           "when started at the minimiser; singular values of ∇f {:.1e}, then {:.1e}; without decay |∇f| at most {:.1e}",
-           kSolved, off, trials.size(), worst.rest, worst.shorter, worst.from_minimiser, worst.first, worst.second, without)},
-      table_of(trials, options.steps)};
+  return {{"Muon with CWD, which comes to no fixed point here, still approaches points with ∇f = 0 (the nuclear norm is least "
+           "at 0 alone)",
+           "section 3, unbiased optimization", outcome_of(off == 0),
+           fmt::format("|∇f| stays above {:g} on {} of {} problems, on {} when started at the minimiser; at most {:.1e}, there "
+                       "{:.1e} after a quarter of the steps, singular values of ∇f {:.1e}, then {:.1e}; without decay |∇f| at "
+                       "most {:.1e}",
+                       kSolved, off, trials.size(), left, worst.rest, worst.shorter, worst.first, worst.second, without)},
+          table_of(trials, options.steps)};
 }
 
 }  // namespace cautious::lab::fixedpoint

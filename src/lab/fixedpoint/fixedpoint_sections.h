@@ -2,7 +2,9 @@
 // is known, are at most kSolved; as not solved if the residual is at least kApart. Both are in units of the box.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lab/fixedpoint/fixedpoint.h"
@@ -12,7 +14,13 @@ namespace cautious::lab::fixedpoint {
 
 inline constexpr double kSolved = 0.01, kApart = 0.05;
 
-inline Outcome outcome_of(bool holds) { return holds ? Outcome::holds : Outcome::fails; }
+// Problems are posed in units of the box, so that any other value gives the same numbers.
+inline constexpr double kWeightDecay = 0.5;
+
+// What the paper does not claim is noted whatever came out; the text then says so.
+inline Claim observed(bool seen, const std::string& text, std::string evidence) {
+  return {seen ? text : "Not in this run: " + text, "", Outcome::noted, std::move(evidence)};
+}
 
 inline Pace pace_of(const FixedpointOptions& options) { return {.steps = options.steps}; }
 
@@ -47,6 +55,6 @@ Section vectors_section(const FixedpointOptions& options, const Ends& ends);
 Section curves_section(const FixedpointOptions& options);
 Section matrices_section(const FixedpointOptions& options);
 Section motion_section(const FixedpointOptions& options);
-Section cautious_section(const FixedpointOptions& options, const Ends& ends);
+Section cautious_section(const Ends& ends);
 
 }  // namespace cautious::lab::fixedpoint

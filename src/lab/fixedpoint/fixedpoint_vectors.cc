@@ -20,14 +20,13 @@ struct Setting {
 
 Setting setting(const FixedpointOptions& options) {
   Random random(options.seed);
-  const double weight_decay = options.weight_decay;
   Setting result;
   result.quadratics = {separable(random), coupled(random)};
   const auto size = static_cast<std::size_t>(result.quadratics.front().c.size());
-  result.problems = {pose("separable quadratic", result.quadratics[0], weight_decay, random_start(random, size, weight_decay)),
-                     pose("coupled quadratic", result.quadratics[1], weight_decay, random_start(random, size, weight_decay)),
-                     pose_underdetermined(random, weight_decay, random_start(random, size, weight_decay)),
-                     pose_circle(weight_decay, {0.7 / weight_decay, 2.6 / weight_decay})};
+  result.problems = {pose("separable quadratic", result.quadratics[0], kWeightDecay, random_start(random, size, kWeightDecay)),
+                     pose("coupled quadratic", result.quadratics[1], kWeightDecay, random_start(random, size, kWeightDecay)),
+                     pose_underdetermined(random, kWeightDecay, random_start(random, size, kWeightDecay)),
+                     pose_circle(kWeightDecay, {0.7 / kWeightDecay, 2.6 / kWeightDecay})};
   return result;
 }
 
@@ -62,13 +61,12 @@ End run(const Arm& arm, const Setting& where, const Pace& pace) {
 Claim claim_of(const Ends& ends, std::string_view arm, std::string text, std::string source) {
   const End& end = end_of(ends.plain, arm);
   const bool holds = solves_its_own(end) && end.least_other >= kApart;
-  Claim claim{std::move(text), std::move(source), outcome_of(holds), {}};
-  if (claim.source.empty() && holds) claim.outcome = Outcome::noted;
-  claim.evidence = fmt::format(
+  const std::string evidence = fmt::format(
       "residual of this problem at most {:.1e} on four problems, of any other at least {:.2f}; at most {:.1e} from the known "
       "solution",
       worst_residual(end), end.least_other, worst_distance(end));
-  return claim;
+  if (source.empty()) return observed(holds, text, evidence);
+  return {std::move(text), std::move(source), outcome_of(holds), evidence};
 }
 
 std::vector<std::string> row_of(const End& end, double extent) {
@@ -133,15 +131,20 @@ Figure approach_figure(const FixedpointOptions& options, const Posed& problem) {
   chart.y_label = "KKT residual, in units of the box";
   chart.description = "Residual of each optimizer's own problem against the step, on a logarithmic scale.";
   chart.y_scale = Scale::log;
-  const auto plain = plain_arms(options.weight_decay);
-  Arm slow = adamw(options.weight_decay, 0.999);
-  slow.name = "AdamW, β2 = 0.999";
+  const auto plain = plain_arms(kWeightDecay);
+  Arm slow = adamw(kWeightDecay, 0.999);
+  slow.name = "AdamW, β₂ = 0.999";
   const std::vector<Arm> arms{plain[0], plain[2], slow, plain[3], plain[4], with_cwd(plain[2]), with_cwd(plain[0])};
-  for (std::size_t i = 0; i < arms.size(); ++i) chart.series.push_back(approach(arms[i], problem, pace_of(options), i));
-  return {"fixedpoint_approach", std::move(chart),
-          "SGD and Lion-K l2, whose updates are continuous, come to rest by themselves. Sign-like updates and cautious decay "
-          "chatter at the scale of the learning rate and come to rest because it goes to 0 (cosine). AdamW with β2 = 0.999 "
-          "remembers old gradients and is much slower."};
+  std::string last;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    chart.series.push_back(approach(arms[i], problem, pace_of(options), i));
+    last += fmt::format("{}{} {:.1e}", i == 0 ? "" : ", ", arms[i].name, chart.series.back().y.back());
+  }
+  return {
+      "fixedpoint_approach", std::move(chart),
+      fmt::format("The learning rate goes to 0 (cosine); the updates of SGD and Lion-K l2 are continuous, those of the others "
+                  "jump. At the right end: {}.",
+                  last)};
 }
 
 }  // namespace
@@ -157,8 +160,8 @@ bool solves_its_own(const End& end) { return worst_residual(end) <= kSolved && w
 Ends run_vectors(const FixedpointOptions& options) {
   const Setting where = setting(options);
   Ends ends{.problems = where.problems, .targets = targets(), .plain = {}, .cautious = {}};
-  std::vector<Arm> arms = plain_arms(options.weight_decay);
-  arms.push_back(threshold(options.weight_decay));
+  std::vector<Arm> arms = plain_arms(kWeightDecay);
+  arms.push_back(threshold(kWeightDecay));
   for (const Arm& arm : arms) {
     ends.plain.push_back(run(arm, where, pace_of(options)));
     ends.cautious.push_back(run(with_cwd(arm), where, pace_of(options)));
@@ -172,7 +175,7 @@ Section vectors_section(const FixedpointOptions& options, const Ends& ends) {
   section.text = fmt::format(
       "Deterministic gradients, λ = {:g}, {} steps, learning rate from {:g} down to 0. Problems are posed in units of the box "
       "1/λ. Solved: residual and distance at most {:g}; not solved: residual at least {:g}.",
-      options.weight_decay, options.steps, Pace{}.lr / options.weight_decay, kSolved, kApart);
+      kWeightDecay, options.steps, Pace{}.lr / kWeightDecay, kSolved, kApart);
   section.claims = {
       claim_of(ends, "SGD", "SGD with weight decay minimises f + λ|x|²/2", "section 2.2"),
       claim_of(ends, "Lion", "Lion minimises f in the box |x|∞ ≤ 1/λ", "section 2.2"),

@@ -22,6 +22,7 @@ struct ProblemTensor {
 struct Problem {
   std::string name, title;
   std::string formula;                 // of f, as shown
+  std::string file;                    // that it came from; empty for the named ones
   std::vector<ProblemTensor> tensors;  // their entries, one tensor after the other and row after row, are x
   Point start;                         // of the usual run
   std::optional<double> least;         // the minimum of f, where it is known

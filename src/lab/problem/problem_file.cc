@@ -30,7 +30,8 @@ std::string content_of(const std::filesystem::path& file) {
     throw Error(Fault::usage, fmt::format("{}: cannot read the problem: {}", file.string(), why));
   };
   std::error_code error;
-  if (std::filesystem::is_directory(file, error)) refuse_file("is a directory");
+  const auto status = std::filesystem::status(file, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) refuse_file("it is not a regular file");
   std::ifstream in(file, std::ios::binary);
   if (!in) refuse_file(std::generic_category().message(errno));
   std::string text(kLargest + 1, '\0');
@@ -59,6 +60,7 @@ class Reader {
 
   Problem read() {
     check_keys();
+    problem_.file = file_.string();
     problem_.name = problem_.title = file_.stem().string();
     read_formula();
     read_start();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,9 +22,9 @@ struct Word {
 std::vector<Word> words_of(std::string_view line) {
   std::vector<Word> words;
   for (std::size_t at = 0; at < line.size();) {
-    const std::size_t from = line.find_first_not_of(' ', at);
+    const std::size_t from = line.find_first_not_of(" \t", at);
     if (from == std::string_view::npos) break;
-    at = std::min(line.find(' ', from), line.size());
+    at = std::min(line.find_first_of(" \t", from), line.size());
     words.push_back({line.substr(from, at - from), from + 1});
   }
   return words;
@@ -65,9 +66,14 @@ std::string name_of(const Recipe& recipe) {
   }
   if (const auto* lion = std::get_if<LionK>(&recipe.rule)) shown += fmt::format(" ({})", name_in_list(lion->k));
   if (std::holds_alternative<None>(recipe.decay)) return shown;
+  if (recipe.coupling == Coupling::corrected && shown == "Adam") {
+    shown = "AdamC";
+  } else if (recipe.coupling != Coupling::plain) {
+    shown += fmt::format(" ({})", cautious::name_of(recipe.coupling));
+  }
   if (std::holds_alternative<Cautious>(recipe.decay)) return shown + " + CWD";
   if (!std::holds_alternative<Decoupled>(recipe.decay)) return fmt::format("{} + {}", shown, cautious::name_of(recipe.decay));
-  return shown == "Adam" ? "AdamW" : shown + " + decay";
+  return shown == "Adam" ? "AdamW" : shown == "AdamC" ? shown : shown + " + decay";
 }
 
 std::string key_of(const ToyArm& arm) {
@@ -92,18 +98,24 @@ ToyArm parse_arm(std::string_view line, double weight_decay) {
   ToyArm arm;
   at_word(line, words.front(), [&] { arm.recipe = recipe(words.front().text); });
   arm.recipe.weight_decay = weight_decay;
+  std::set<std::string> given;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const auto equals = words[i].text.find('=');
     if (equals == std::string_view::npos || equals == 0) {
       refuse(line, words[i].character, fmt::format("found {}, but FIELD=VALUE should stand here", in_quotes(words[i].text)));
     }
-    at_word(line, words[i], [&] { set_field(arm, words[i].text.substr(0, equals), words[i].text.substr(equals + 1)); });
+    const std::string_view field = words[i].text.substr(0, equals);
+    if (!given.insert(std::string(field)).second) refuse(line, words[i].character, fmt::format("{} is given twice", field));
+    at_word(line, words[i], [&] { set_field(arm, field, words[i].text.substr(equals + 1)); });
   }
   arm.name = name_of(arm.recipe);
   return arm;
 }
 
 std::vector<ToyArm> parse_arms(const std::vector<std::string>& lines, double weight_decay) {
+  if (lines.size() > kMostArms) {
+    throw Error(Fault::usage, fmt::format("there are {} arms; at most {} can be told apart", lines.size(), kMostArms));
+  }
   std::vector<ToyArm> arms;
   for (const std::string& line : lines) arms.push_back(parse_arm(line, weight_decay));
   const auto names = [&] {

@@ -18,6 +18,7 @@ struct ToyArm {
   std::optional<double> lr;  // instead of the one all arms share
 };
 
+inline constexpr std::size_t kMostArms = 8;
 inline constexpr Range kToyLr{0, 1, true, false};
 inline constexpr Range kToyWeightDecay{0, 100, true, false};
 

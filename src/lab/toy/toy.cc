@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <Eigen/Eigenvalues>
 
 #include <cautious/error.h>
 #include <cautious/optimizer.h>
@@ -17,9 +18,12 @@ namespace {
 // A stationary point that is farther off than this part of |x| is not the one that the arm went to.
 constexpr double kReach = 0.5;
 
-// Below this the last twentieth of the steps no longer moved: the arm has come to rest, and its end says something about its
-// limit.
-constexpr double kRest = 1e-3;
+// A negative curvature below this part of the largest one is rounding.
+constexpr double kFlat = 1e-6;
+
+// An arm is at rest if, in the last tenth of its time (steps times learning rate), it moved less than this per unit of time,
+// and its decay had time to act. Otherwise its end says nothing about its limit.
+constexpr double kRest = 5e-4, kDecayTimes = 3;
 
 bool is_matrix_problem(const Problem& problem) {
   return std::all_of(problem.tensors.begin(), problem.tensors.end(), [](const auto& t) { return t.shape.size() == 2; });
@@ -54,19 +58,48 @@ void check_matrices(const Problem& problem, const ToyArm& arm) {
                                         in_quotes(arm.name), in_quotes(problem.name), join(fitting)));
 }
 
+bool is_at_rest(const ToyRun& run, const ToyOptions& options) {
+  const double peak = run.arm.lr.value_or(options.lr);
+  const Schedule schedule{.kind = options.schedule, .lr = peak, .steps = options.steps};
+  double time = 0, late = 0;
+  for (std::int64_t t = 1; t <= options.steps; ++t) time += lr_at(schedule, t);
+  const bool decays = !std::holds_alternative<None>(run.arm.recipe.decay);
+  if (decays && run.arm.recipe.weight_decay * time < kDecayTimes) return false;
+  std::int64_t t = options.steps;
+  for (; t > 0 && late < time / 10; --t) late += lr_at(schedule, t);
+  return late > 0 && distance(run.path[static_cast<std::size_t>(t)], run.end()) <= kRest * late;
+}
+
+// Where all paths and the problem's own view are in sight.
+void set_view(ToyStudy& study, const std::vector<std::vector<Point>>& paths) {
+  const double own_low = study.problem.view_low, own_high = study.problem.view_high;
+  double low = own_low, high = own_high;
+  for (const auto& path : paths) {
+    for (const Point& p : path) {
+      low = std::min({low, p[0], p[1]});
+      high = std::max({high, p[0], p[1]});
+    }
+  }
+  const double margin = 0.05 * (high - low);
+  study.view_low = low < own_low ? low - margin : low;
+  study.view_high = high > own_high ? high + margin : high;
+}
+
 ToyRun measure(const ToyStudy& study, const ToyArm& arm, std::vector<Point> path) {
   ToyRun run;
   run.arm = arm;
   run.path = std::move(path);
   const Point& end = run.end();
-  const std::size_t last = run.path.size() - 1;
   run.f = study.problem.value(end);
-  run.at_rest = distance(run.path[last - std::max<std::size_t>(1, last / 20)], end) <= kRest;
+  run.at_rest = is_at_rest(run, study.options);
   run.to_box = to_box(study.box, end);
   const auto nearest = nearest_stationary(study.problem, end, kReach * (1 + as_vector(PointView(end)).norm()));
   if (nearest) {
     run.to_minimisers = nearest->distance;
-    run.pareto = pareto(study.problem, *nearest).pareto;
+    const Eigen::VectorXd curvatures =
+        Eigen::SelfAdjointEigenSolver<Matrix>(nearest->hessian, Eigen::EigenvaluesOnly).eigenvalues();
+    run.minimum = curvatures.minCoeff() >= -kFlat * curvatures.cwiseAbs().maxCoeff();
+    run.pareto = pareto(study.problem, *nearest, kOn).pareto;  // what decays to 0 is nearly there
   }
   if (!study.trace) return run;
   const auto to_front = [&](const Point& at) { return to_global_front(*study.trace, {at[0], at[1]}); };
@@ -117,28 +150,49 @@ void check(const Problem& problem, const ToyOptions& options) {
   check_range("beta2", options.beta2, kMomentum);
   check_range("eps", options.eps, kFraction);
   check_range("steps", static_cast<double>(options.steps), kToySteps);
+  check_range("steps * variables", static_cast<double>(options.steps) * static_cast<double>(problem.size()), kToyPath);
   if (options.start) check_point(problem, "start", *options.start);
   ToyOptions one_step = options;
   one_step.steps = 1;
   for (const ToyArm& arm : arms_of(problem, options)) {
     check_matrices(problem, arm);
-    toy_path(problem, arm, one_step);  // whatever else is refused is refused in the first step
+    try {
+      toy_path(problem, arm, one_step);  // whatever else is refused is refused in the first step
+    } catch (const Error& error) {
+      throw Error(error.fault(), fmt::format("arm {}: {}", in_quotes(arm.name), error.what()));
+    }
   }
 }
 
-ToyStudy run_toy(const Problem& problem, const ToyOptions& options) {
+ToyStudy run_toy(const Problem& problem, const ToyOptions& options, const std::function<void()>& alive) {
   check(problem, options);
   ToyStudy study;
   study.problem = problem;
   study.options = options;
   study.box = 1 / options.weight_decay;
-  if (problem.size() == 2) study.trace = trace_minimisers(problem, problem.view_low, problem.view_high);
-  std::vector<Point> guesses;
-  for (const ToyArm& arm : arms_of(problem, options)) {
-    study.runs.push_back(measure(study, arm, toy_path(problem, arm, options)));
-    guesses.push_back(study.runs.back().end());
+  const auto arms = arms_of(problem, options);
+  const auto go_on = [&] {
+    if (alive) alive();
+  };
+  std::vector<std::vector<Point>> paths;
+  study.lowest = problem.least.value_or(INFINITY);
+  for (const ToyArm& arm : arms) {
+    go_on();
+    paths.push_back(toy_path(problem, arm, options));
+    for (const Point& p : paths.back()) study.lowest = std::min(study.lowest, problem.value(p));
   }
-  study.least_in_box = least_in_box(problem, study.box, guesses);
+  if (problem.size() == 2) {
+    set_view(study, paths);
+    study.trace = trace_minimisers(problem, study.view_low, study.view_high);
+  }
+  std::vector<Point> ends;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    go_on();
+    ends.push_back(paths[i].back());
+    study.runs.push_back(measure(study, arms[i], std::move(paths[i])));
+  }
+  go_on();
+  study.least_in_box = least_in_box(problem, study.box, ends);
   return study;
 }
 

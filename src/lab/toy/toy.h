@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct ToyOptions {
 };
 
 inline constexpr Range kToySteps{1, 1e6, false, false};
+inline constexpr Range kToyPath{1, 4e6, false, false};  // steps times variables: every point is kept
 inline constexpr Range kToyStart{-1e6, 1e6, false, false};
 
 // An end point counts as on a set within kOn of it. While the learning rate is high, cautious decay chatters about the curve;
@@ -42,8 +44,9 @@ struct ToyRun {
   std::vector<Point> path;  // the start and the point after each step
   double f = 0;
   bool at_rest = false;
-  std::optional<double> to_minimisers;             // nothing: no stationary point was found near the end
-  std::optional<Pareto> pareto;                    // of the nearest minimiser
+  bool minimum = false;                 // the nearest stationary point is a minimiser: no curvature there is negative
+  std::optional<double> to_minimisers;  // to the nearest stationary point; nothing: none was found
+  std::optional<Pareto> pareto;         // of the nearest minimiser
   std::optional<double> to_front, to_local_front;  // problems of two variables only
   double to_box = 0;
   std::optional<std::int64_t> arrival;  // the step after which it stays within kNear of the front; two variables only
@@ -55,16 +58,19 @@ struct ToyRun {
 struct ToyStudy {
   Problem problem;
   ToyOptions options;
-  double box = 0;                   // half side 1 / weight_decay
-  double least_in_box = 0;          // least f found there: what AdamW should reach according to the paper
-  std::optional<FrontTrace> trace;  // of a problem of two variables
+  double box = 0;                      // half side 1 / weight_decay
+  double least_in_box = 0;             // least f found there: what AdamW should reach according to the paper
+  double lowest = 0;                   // least f known: the problem's, or that of the paths where it is lower
+  double view_low = 0, view_high = 1;  // the problem's view, widened to the paths
+  std::optional<FrontTrace> trace;     // of a problem of two variables, in that view
   std::vector<ToyRun> runs;
 };
 
 // Throws an Error(Fault::usage) that names the value and the valid range; so does run_toy.
 void check(const Problem& problem, const ToyOptions& options);
 
-ToyStudy run_toy(const Problem& problem, const ToyOptions& options);
+// `alive` is called now and then and may throw to stop.
+ToyStudy run_toy(const Problem& problem, const ToyOptions& options, const std::function<void()>& alive = {});
 
 // One arm's points under that schedule: path[0] is the start.
 std::vector<Point> toy_path(const Problem& problem, const ToyArm& arm, const ToyOptions& options);

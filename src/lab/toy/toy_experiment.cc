@@ -38,7 +38,8 @@ Table table_of(const ToyStudy& study) {
   table.head = {"arm", "end point", "f", "to minimisers", "to front", "locally Pareto", "to box", "sum of |x|"};
   for (const ToyRun& run : study.runs) {
     table.rows.push_back({run.arm.name, end_point(run.end()), fmt::format("{:.2e}", run.f), shown(run.to_minimisers),
-                          shown(run.to_front), shown(run.pareto), fmt::format("{:.2e}", run.to_box),
+                          shown(run.to_front), run.to_minimisers && *run.to_minimisers <= kOn ? shown(run.pareto) : "-",
+                          fmt::format("{:.2e}", run.to_box),
                           fmt::format("{:.3f}", as_vector(PointView(run.end())).lpNorm<1>())});
   }
   table.note = fmt::format(
@@ -70,7 +71,12 @@ Section section_of(const ToyStudy& study, const std::string& arguments) {
   section.title = study.problem.title;
   section.text = fmt::format("f = {}; {} variables, all arms from {}. {}.", study.problem.formula, study.problem.size(),
                              end_point(study.runs.front().path.front()), settings(study.options));
-  section.command = fmt::format("cautious lab toy {}{}", study.problem.name, arguments);
+  for (const ToyArm& arm : study.options.arms) {
+    section.text += fmt::format(" {}: {}{}.", arm.name, to_string(arm.recipe), arm.lr ? fmt::format(" lr={}", *arm.lr) : "");
+  }
+  section.command =
+      fmt::format("cautious lab toy {}{} --out toy",
+                  study.problem.file.empty() ? study.problem.name : in_shell_quotes(study.problem.file), arguments);
   section.claims = toy_claims(study);
   section.figures = toy_figures(study);
   section.tables.push_back(table_of(study));
@@ -80,13 +86,22 @@ Section section_of(const ToyStudy& study, const std::string& arguments) {
 
 }  // namespace
 
+std::string in_shell_quotes(const std::string& text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,=_+-/";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 Experiment toy_experiment(const std::vector<Problem>& problems, const ToyOptions& options, const std::string& arguments,
                           const Progress& progress) {
   Experiment experiment{"toy", "Toy problems: where weight decay leads", {}};
   for (std::size_t i = 0; i < problems.size(); ++i) {
-    progress(static_cast<double>(i) / static_cast<double>(problems.size()), problems[i].name);
-    experiment.sections.push_back(section_of(run_toy(problems[i], options), arguments));
-    if (problems[i].name == "circle" && arguments.empty())
+    const auto alive = [&] { progress(static_cast<double>(i) / static_cast<double>(problems.size()), problems[i].name); };
+    alive();
+    experiment.sections.push_back(section_of(run_toy(problems[i], options, alive), arguments));
+    if (problems[i].name == "circle" && problems[i].file.empty() && arguments.empty())
       experiment.sections.push_back(why_it_slides_on(options.weight_decay));
   }
   progress(1, "done");

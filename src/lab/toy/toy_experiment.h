@@ -6,8 +6,11 @@
 
 namespace cautious::lab {
 
-// `arguments`: what the command line said besides the problem, for the commands of the report.
+// `arguments`: what the command line said besides the problem and --out (" --steps 100"), for the commands of the report.
 Experiment toy_experiment(const std::vector<Problem>& problems, const ToyOptions& options, const std::string& arguments,
                           const Progress& progress);
+
+// As a shell takes it for one word.
+std::string in_shell_quotes(const std::string& text);
 
 }  // namespace cautious::lab

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,40 +57,38 @@ std::vector<PlaneCurve> curves_of(const FrontTrace& trace) {
 
 std::string number_or_dash(const std::optional<double>& value) { return value && std::isfinite(*value) ? pretty(*value) : "-"; }
 
+// A longer one would run into the end point; then the column of end points makes room for names up to kLongestName.
+bool has_long_name(const ToyStudy& study) {
+  return std::any_of(study.runs.begin(), study.runs.end(), [](const ToyRun& run) { return run.arm.name.size() > 14; });
+}
+
+constexpr std::size_t kLongestName = 28;
+
+std::string shortened(const std::string& name) {
+  return name.size() <= kLongestName ? name : name.substr(0, kLongestName - 1) + "…";
+}
+
 std::vector<PlanePath> paths_of(const ToyStudy& study) {
   std::vector<PlanePath> paths;
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const ToyRun& run = study.runs[i];
-    PlanePath path{i, run.arm.name, {}, {}};
+    PlanePath path{i, shortened(run.arm.name), {}, {}};
     for (const Point& p : run.path) path.points.push_back({p[0], p[1]});
     path.cells = {fmt::format("({:.2f}, {:.2f})", run.end()[0], run.end()[1]), pretty(run.f), number_or_dash(run.to_minimisers),
                   number_or_dash(run.to_front), run.to_box <= kOn ? "yes" : "no"};
+    if (has_long_name(study)) path.cells.erase(path.cells.begin());
     paths.push_back(std::move(path));
   }
   return paths;
-}
-
-// The problem's own view, widened where paths go farther.
-std::pair<double, double> view_of(const ToyStudy& study) {
-  const double own_low = study.problem.view_low, own_high = study.problem.view_high;
-  double low = own_low, high = own_high;
-  for (const ToyRun& run : study.runs) {
-    for (const Point& p : run.path) {
-      low = std::min({low, p[0], p[1]});
-      high = std::max({high, p[0], p[1]});
-    }
-  }
-  const double margin = 0.05 * (high - low);
-  return {low < own_low ? low - margin : low, high > own_high ? high + margin : high};
 }
 
 std::optional<PlaneBox> box_of(const ToyStudy& study) {
   return PlaneBox{study.box, fmt::format("|x| ≤ 1/λ = {:.3g}", study.box)};
 }
 
-double seen_height(const Problem& problem, PlanePoint p) {
+double seen_height(const Problem& problem, double lowest, PlanePoint p) {
   const double x[2]{p.x, p.y};
-  return std::log1p(problem.value(x) - problem.least.value_or(0));
+  return std::log1p(std::max(0.0, problem.value(x) - lowest));
 }
 
 Figure plane(const ToyStudy& study) {
@@ -99,15 +96,18 @@ Figure plane(const ToyStudy& study) {
   figure.title = study.problem.title + ": where weight decay leads";
   figure.subtitle = settings(study.options);
   figure.note =
-      "Dashed: the minimisers. Band: their Pareto front. Shaded: the box |x| ≤ 1/λ. Contours: equal steps of log(1 + f).";
+      study.trace->curves.empty() ? "No minimisers were found in view. " : "Dashed: the minimisers. Band: their Pareto front. ";
+  figure.note += "Shaded: the box |x| ≤ 1/λ. Contours: equal steps of log(1 + f - least f).";
   figure.description = in_words(study);
   figure.columns = {{"end point", 0.425}, {"f", 0.565}, {"to minimisers", 0.775}, {"to front", 0.9}, {"in box", 1}};
+  if (has_long_name(study)) figure.columns.erase(figure.columns.begin());
   PlanePanel panel;
   panel.id = "plane";
   panel.title = study.problem.title;
   panel.formula = "f = " + study.problem.formula;
-  std::tie(panel.low, panel.high) = view_of(study);
-  panel.height = [problem = study.problem](PlanePoint p) { return seen_height(problem, p); };
+  panel.low = study.view_low;
+  panel.high = study.view_high;
+  panel.height = [problem = study.problem, lowest = study.lowest](PlanePoint p) { return seen_height(problem, lowest, p); };
   panel.box = box_of(study);
   panel.curves = curves_of(*study.trace);
   panel.paths = paths_of(study);
@@ -122,13 +122,14 @@ Figure surface(const ToyStudy& study) {
   figure.formula = "f = " + study.problem.formula;
   figure.description = in_words(study);
   figure.note = "Dashed: the minimisers. Green: the box |x| ≤ 1/λ.";
-  std::tie(figure.low, figure.high) = view_of(study);
-  figure.height = [problem = study.problem](PlanePoint p) { return seen_height(problem, p); };
+  figure.low = study.view_low;
+  figure.high = study.view_high;
+  figure.height = [problem = study.problem, lowest = study.lowest](PlanePoint p) { return seen_height(problem, lowest, p); };
   figure.height_label = "log(1 + f)";
   figure.box = box_of(study);
   figure.curves = curves_of(*study.trace);
   figure.paths = paths_of(study);
-  return {file_stem(study.problem) + "_3d", figure, "As on the paper's first page."};
+  return {file_stem(study.problem) + "_3d", figure, "As Figure 2 of the paper."};
 }
 
 template <class Value>
@@ -172,12 +173,12 @@ std::string settings(const ToyOptions& options) {
 std::vector<Figure> toy_figures(const ToyStudy& study) {
   if (study.trace) {
     std::vector<Figure> figures{plane(study)};
-    if (study.problem.name == "surface") figures.insert(figures.begin(), surface(study));
+    if (study.problem.name == "surface" && study.problem.file.empty()) figures.insert(figures.begin(), surface(study));
     return figures;
   }
   const Problem& problem = study.problem;
   // Below 1e-30 there is only rounding.
-  const auto excess = [&](const Point& x) { return std::max(1e-30, problem.value(x) - problem.least.value_or(0)); };
+  const auto excess = [&](const Point& x) { return std::max(1e-30, problem.value(x) - study.lowest); };
   const auto size = [](const Point& x) { return as_vector(PointView(x)).lpNorm<1>(); };
   return {over_steps(study, "f", problem.title + ": f over the steps", "f", Scale::log, excess),
           over_steps(study, "size", problem.title + ": the size of x over the steps", "sum of |x|", Scale::linear, size)};

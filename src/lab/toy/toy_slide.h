@@ -6,7 +6,6 @@
 
 namespace cautious::lab {
 
-// `weight_decay` and `beta` of the experiment's other runs.
 Section why_it_slides_on(double weight_decay);
 
 }  // namespace cautious::lab

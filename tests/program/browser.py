@@ -1,0 +1,39 @@
+"""A page in headless Chromium: what its own scripts see and what its console says."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+         "--virtual-time-budget=8000", "--enable-logging=stderr", "--v=0"]
+SCHEMES = {"dark": 0, "light": 1}
+# Whatever is not in the page itself is forbidden, so that a request is an error in the console.
+POLICY = ("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
+          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">")
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not CHROMIUM:
+            raise RuntimeError("there is no chromium; install what cmake/deps.sh lists")
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.probed = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    def chromium(self, page, *flags, scheme="light", size="1000,1400"):
+        profile = tempfile.mkdtemp(dir=self.folder)
+        done = subprocess.run([CHROMIUM, *FLAGS, f"--user-data-dir={profile}", f"--window-size={size}",
+                               f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", *flags, page.as_uri()],
+                              capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        self.assertEqual(words, [], "the console must stay silent")
+        return done.stdout
