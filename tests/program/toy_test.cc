@@ -79,6 +79,15 @@ TEST(Toy, CautiousDecayCanEndOnTheLocalFrontOnly) {
   EXPECT_NE(toy_claims(study)[2].evidence.find("local front"), std::string::npos);
 }
 
+// A run that was too short, or whose decay had no time to act, refutes nothing.
+TEST(Toy, WhatHasNotComeToRestIsUndecided) {
+  ToyOptions hasty, faint;
+  hasty.steps = 100;
+  faint.weight_decay = 1e-6;
+  for (const Claim& claim : toy_claims(run_toy(problem("circle"), hasty))) EXPECT_EQ(claim.outcome, Outcome::undecided);
+  EXPECT_EQ(toy_claims(run_toy(problem("circle"), faint))[2].outcome, Outcome::undecided);
+}
+
 TEST(Toy, LeastInTheBox) {
   EXPECT_NEAR(least_in_box(problem("circle"), 2, {}), 1, 1e-9);
   EXPECT_NEAR(least_in_box(problem("parabola"), 2, {}), 4, 1e-9);

@@ -166,8 +166,10 @@ std::string file_stem(const Problem& problem) {
 }
 
 std::string settings(const ToyOptions& options) {
-  return fmt::format("{} steps, lr {} ({}), β₁ {}, β₂ {}, ε {}, λ {}", options.steps, options.lr,
-                     name_in_list(options.schedule), options.beta1, options.beta2, options.eps, options.weight_decay);
+  const auto shared = fmt::format("{} steps, lr {} ({}), λ {}", options.steps, options.lr, name_in_list(options.schedule),
+                                  options.weight_decay);
+  if (!options.arms.empty()) return shared + " unless an arm says otherwise";
+  return fmt::format("{}, β₁ {}, β₂ {}, ε {}", shared, options.beta1, options.beta2, options.eps);
 }
 
 std::vector<Figure> toy_figures(const ToyStudy& study) {
