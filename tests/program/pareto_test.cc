@@ -119,7 +119,6 @@ TEST(NearestStationary, OnTheCircleIsAlongTheRadius) {
       EXPECT_LT(at->gradient_norm, 1e-13);
       ASSERT_EQ(at->tangent.cols(), 1);
       EXPECT_NEAR(std::abs(at->tangent(0, 0)), std::abs(std::sin(angle)), 1e-7);
-      EXPECT_GT(at->gap, 1e6);
     }
   }
 }
@@ -129,7 +128,6 @@ TEST(NearestStationary, OfTheCirclesMiddleIsTheMiddle) {
   ASSERT_TRUE(at);
   EXPECT_LT((vector_of(at->x) - VectorXd::Constant(2, 3)).norm(), 1e-12);
   EXPECT_EQ(at->tangent.cols(), 0);
-  EXPECT_EQ(at->gap, kInfinity);
 }
 
 TEST(NearestStationary, OnTheParabolaNothingIsNearer) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <Eigen/Eigenvalues>
 
@@ -116,22 +115,18 @@ std::optional<Stationary> settled(const Problem& problem, const VectorXd& x) {
   const VectorXd g = gradient_at(problem, x);
   const VectorXd along = spectrum->vectors.transpose() * g;
   Stationary at;
-  double step = 0, least = std::numeric_limits<double>::infinity(), most = 0;
+  double step = 0;
   Index flat = 0;
   at.tangent.resize(x.size(), x.size());
   for (Index i = 0; i < x.size(); ++i) {
-    const double size = std::abs(spectrum->values[i]);
     if (spectrum->counts(i, nearby)) {
-      step = std::hypot(step, along[i] / size);
-      least = std::min(least, size);
+      step = std::hypot(step, along[i] / spectrum->values[i]);
     } else {
       at.tangent.col(flat++) = spectrum->vectors.col(i);
-      most = std::max(most, size);
     }
   }
   if (!(g.norm() <= kStill * spectrum->largest * scale_of(x) && step <= kThere * scale_of(x))) return std::nullopt;
   at.tangent.conservativeResize(Eigen::NoChange, flat);
-  at.gap = least / most;
   at.x.assign(x.begin(), x.end());
   at.gradient_norm = g.norm();
   at.hessian = std::move(spectrum->hessian);

@@ -14,8 +14,6 @@ struct Stationary {
   double gradient_norm = 0;  // what is left of it
   Matrix hessian;
   Matrix tangent;  // columns: an orthonormal basis of the Hessian's null space, which is the tangent space of M
-  double gap =
-      0;  // least |eigenvalue| that counts as nonzero over the largest one that counts as zero; infinite if all or none are
 };
 
 // Nothing where Newton's method does not come to rest on a stationary point within `reach` of x.
