@@ -95,9 +95,9 @@ Figure plane(const ToyStudy& study) {
   PlaneFigure figure;
   figure.title = study.problem.title + ": where weight decay leads";
   figure.subtitle = settings(study.options);
-  figure.note =
-      study.trace->curves.empty() ? "No minimisers were found in view. " : "Dashed: the minimisers. Band: their Pareto front. ";
-  figure.note += "Shaded: the box |x| ≤ 1/λ. Contours: equal steps of log(1 + f - least f).";
+  figure.note = fmt::format(
+      "{} Shaded: the box |x| ≤ 1/λ. Contours: equal steps of log(1 + f - least f).",
+      study.trace->curves.empty() ? "No minimisers were found in view." : "Dashed: the minimisers. Band: their Pareto front.");
   figure.description = in_words(study);
   figure.columns = {{"end point", 0.425}, {"f", 0.565}, {"to minimisers", 0.775}, {"to front", 0.9}, {"in box", 1}};
   if (has_long_name(study)) figure.columns.erase(figure.columns.begin());
@@ -168,7 +168,7 @@ std::string file_stem(const Problem& problem) {
 std::string settings(const ToyOptions& options) {
   const auto shared = fmt::format("{} steps, lr {} ({}), λ {}", options.steps, options.lr, name_in_list(options.schedule),
                                   options.weight_decay);
-  if (!options.arms.empty()) return shared + " unless an arm says otherwise";
+  if (!options.arms.empty()) return fmt::format("{} unless an arm says otherwise", shared);
   return fmt::format("{}, β₁ {}, β₂ {}, ε {}", shared, options.beta1, options.beta2, options.eps);
 }
 
