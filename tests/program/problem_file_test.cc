@@ -73,7 +73,8 @@ TEST_F(ProblemFile, TitleLeastAndViewMayBeLeftOut) {
 
 TEST_F(ProblemFile, UnreadableFiles) {
   EXPECT_EQ(message([] { read_problem("no/such.toml"); }), "no/such.toml: cannot read the problem: No such file or directory");
-  EXPECT_EQ(message([&] { read_problem(directory_); }), directory_.string() + ": cannot read the problem: it is not a regular file");
+  EXPECT_EQ(message([&] { read_problem(directory_); }),
+            directory_.string() + ": cannot read the problem: it is not a regular file");
   EXPECT_EQ(message([] { read_problem("/dev/zero"); }), "/dev/zero: cannot read the problem: it is not a regular file");
   EXPECT_EQ(refused(""), fmt::format("saddle.toml: f is missing; {}", kNeeds));
   EXPECT_EQ(refused("f = 'x1'\n"), fmt::format("saddle.toml: start is missing; {}", kNeeds));
