@@ -150,7 +150,6 @@ void add_fixedpoint(CLI::App& parent, Verb& chosen) {
       lab::FixedpointOptions options;
       options.steps = verb.integer("steps", options.steps, lab::kFixedpointSteps);
       options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
-      check(options);
       return run({[options](const Progress& progress) { return run_fixedpoint(options, progress); }}, *verb.out);
     };
   });

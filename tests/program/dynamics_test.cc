@@ -79,21 +79,10 @@ TEST(Dynamics, OneTrialIsEnoughForWhatHolds) {
   }
 }
 
-// f = (a x - b)^2 / 2: all entries of m cross 0 at once, again and again within one step of the solver. Small steps of SGDM +
+// On a plane all entries of m cross 0 at once, again and again within one step of the solver. Small steps of SGDM +
 // CWD end at the same place.
 TEST(Dynamics, SwitchesThatCrossTogetherAreAllFollowed) {
-  constexpr double kNormal[] = {1, 0.5, -0.7};
-  const auto residual = [=](PointView x) { return kNormal[0] * x[0] + kNormal[1] * x[1] + kNormal[2] * x[2] - 1.5; };
-  Problem problem;
-  problem.start = {2, 1.5, 1};
-  problem.value = [=](PointView x) { return residual(x) * residual(x) / 2; };
-  problem.gradient = [=](PointView x, std::span<double> g) {
-    for (std::size_t i = 0; i < 3; ++i) g[i] = residual(x) * kNormal[i];
-  };
-  problem.hessian = [=](PointView, Matrix& h) {
-    const Eigen::Vector3d normal(kNormal[0], kNormal[1], kNormal[2]);
-    h = normal * normal.transpose();
-  };
+  const Problem problem = tilted_plane();
   const System system{.flow = Flow::sgdm, .lambda = 0.05, .beta = 2};
   const FlowOptions options = usual_options(14);
   Point z = state_at(system, problem, problem.start, options.t_begin), g(3);

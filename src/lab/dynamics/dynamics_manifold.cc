@@ -126,23 +126,6 @@ void add(Slide& slide, const System& system, const Problem& problem, PointView s
   }
 }
 
-// f = (a x - b)^2 / 2: decay of the third variable makes room for that of the others, so all three move along the plane.
-Problem plane() {
-  constexpr double kNormal[] = {1, 0.5, -0.7}, kOffset = 1.5;
-  const auto residual = [=](PointView x) { return kNormal[0] * x[0] + kNormal[1] * x[1] + kNormal[2] * x[2] - kOffset; };
-  Problem problem;
-  problem.start = {2, 1.5, 1};
-  problem.value = [=](PointView x) { return residual(x) * residual(x) / 2; };
-  problem.gradient = [=](PointView x, std::span<double> g) {
-    for (std::size_t i = 0; i < 3; ++i) g[i] = residual(x) * kNormal[i];
-  };
-  problem.hessian = [=](PointView, Matrix& h) {
-    const Eigen::Vector3d normal(kNormal[0], kNormal[1], kNormal[2]);
-    h = normal * normal.transpose();
-  };
-  return problem;
-}
-
 const Point kCircleStart = {4.5, 2.2};  // comes to the circle where it is not Pareto-optimal
 
 Figure selector_figure(const Trajectory& trajectory) {
@@ -224,7 +207,7 @@ Section manifold_section(const DynamicsOptions& options, const Progress& progres
     }
     // Little decay: it is still moving when the momentum has come to rest.
     const System slow{.flow = kind, .lambda = 0.05, .beta = 2};
-    add(slide, slow, plane(), plane().start, From::start);
+    add(slide, slow, tilted_plane(), tilted_plane().start, From::start);
     add(slide, slow, problem("circle"), kCircleStart, From::start);
     section.claims.push_back(equation_claim(name_of({.flow = kind}), slide));
   }

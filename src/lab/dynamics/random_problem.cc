@@ -107,4 +107,20 @@ Problem random_problem(Random& random, std::size_t number, std::size_t d) {
   }
 }
 
+Problem tilted_plane() {
+  constexpr double kNormal[] = {1, 0.5, -0.7}, kOffset = 1.5;
+  const auto residual = [=](PointView x) { return kNormal[0] * x[0] + kNormal[1] * x[1] + kNormal[2] * x[2] - kOffset; };
+  Problem problem;
+  problem.start = {2, 1.5, 1};
+  problem.value = [=](PointView x) { return residual(x) * residual(x) / 2; };
+  problem.gradient = [=](PointView x, std::span<double> g) {
+    for (std::size_t i = 0; i < 3; ++i) g[i] = residual(x) * kNormal[i];
+  };
+  problem.hessian = [=](PointView, Matrix& h) {
+    const Eigen::Vector3d normal(kNormal[0], kNormal[1], kNormal[2]);
+    h = normal * normal.transpose();
+  };
+  return problem;
+}
+
 }  // namespace cautious::lab

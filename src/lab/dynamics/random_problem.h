@@ -18,4 +18,8 @@ Problem random_ellipsoid(Random& random, std::size_t d);
 // One of the above, in turn; `number` counts from 0.
 Problem random_problem(Random& random, std::size_t number, std::size_t d);
 
+// Not random: f = (a x - b)^2 / 2 in three variables. Decay of the third makes room for that of the others, so all three move
+// along the plane.
+Problem tilted_plane();
+
 }  // namespace cautious::lab
