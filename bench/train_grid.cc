@@ -15,7 +15,7 @@
 
 #include "bench/sgemm.h"
 #include "bench/timing.h"
-#include "train/models/transformer.h"
+#include "model/transformer.h"
 
 namespace cautious::bench {
 namespace {
@@ -38,9 +38,9 @@ double peak_rss_mb() {
 // A model with its optimizer; step() is one training step.
 class Side {
  public:
-  Side(const ModelConfig& config, ops::Path path, bool recompute,
-       std::unique_ptr<::torch::optim::Optimizer> (*make)(Transformer&))
-      : model_(std::make_shared<Transformer>(config, 1, RunOptions{path, recompute})), optimizer_(make(*model_)) {}
+  Side(const model::ModelConfig& config, ops::Path path, bool recompute,
+       std::unique_ptr<::torch::optim::Optimizer> (*make)(model::Transformer&))
+      : model_(std::make_shared<model::Transformer>(config, 1, model::RunOptions{path, recompute})), optimizer_(make(*model_)) {}
 
   void step(const at::Tensor& tokens, const at::Tensor& target) {
     const auto start = Clock::now();
@@ -55,17 +55,17 @@ class Side {
   std::vector<double> seconds, optimizer_seconds;
 
  private:
-  std::shared_ptr<Transformer> model_;
+  std::shared_ptr<model::Transformer> model_;
   std::unique_ptr<::torch::optim::Optimizer> optimizer_;
 };
 
-std::unique_ptr<::torch::optim::Optimizer> ours(Transformer& model) {
+std::unique_ptr<::torch::optim::Optimizer> ours(model::Transformer& model) {
   torch::Options options(1e-3);
   options.recipe.decay = Cautious{};
   return std::make_unique<torch::Optimizer>(model.named_parameters(), options);
 }
 
-std::unique_ptr<::torch::optim::Optimizer> plain(Transformer& model) {
+std::unique_ptr<::torch::optim::Optimizer> plain(model::Transformer& model) {
   return std::make_unique<::torch::optim::AdamW>(model.parameters(), ::torch::optim::AdamWOptions(1e-3).weight_decay(0.1));
 }
 
@@ -75,7 +75,7 @@ void run_train_grid(const TrainGrid& grid, const std::function<void(const std::s
                     const std::function<void(const TrainRow&)>& done) {
   at::set_num_threads(grid.threads);
   for (const std::string& name : grid.presets) {
-    const ModelConfig config = preset(name);
+    const model::ModelConfig config = model::preset(name);
     TrainRow row{.preset = name, .threads = grid.threads};
     row.sequence = std::min<std::int64_t>(config.context, 256);
     row.batch = config.vocab > 50'000 ? 4 : config.width > 200 ? 8 : 16;

@@ -1,5 +1,5 @@
 // Atomic files: the new content or the old, and nothing left beside it, whatever fails.
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "io/safetensors.h"
+#include "base/safetensors.h"
 
 namespace cautious::io {
 namespace {
@@ -26,7 +26,7 @@ class AtomicFiles : public testing::Test {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     directory_ = std::filesystem::path(testing::TempDir()) / ("atomic_" + std::to_string(::getpid()) + "_" + test->name());
     std::filesystem::create_directories(directory_);
-    write_atomically(directory_ / "old", "old content");
+    base::write_atomically(directory_ / "old", "old content");
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
@@ -55,9 +55,9 @@ class AtomicFiles : public testing::Test {
 };
 
 TEST_F(AtomicFiles, WritesAndReplaces) {
-  write_atomically(directory_ / "old", "");
+  base::write_atomically(directory_ / "old", "");
   EXPECT_EQ(content(directory_ / "old"), "");
-  AtomicFile file(directory_ / "old");
+  base::AtomicFile file(directory_ / "old");
   file.write("new ");
   EXPECT_EQ(content(directory_ / "old"), "");
   file.write("content");
@@ -70,7 +70,7 @@ TEST_F(AtomicFiles, WritesAndReplaces) {
 
 TEST_F(AtomicFiles, ManyPiecesBeyondOneSystemBuffer) {
   const std::string piece(1 << 20, 'p');
-  AtomicFile file(directory_ / "large");
+  base::AtomicFile file(directory_ / "large");
   for (int i = 0; i < 16; ++i) file.write(piece);
   file.commit();
   EXPECT_EQ(std::filesystem::file_size(directory_ / "large"), std::uintmax_t{16} << 20);
@@ -78,7 +78,7 @@ TEST_F(AtomicFiles, ManyPiecesBeyondOneSystemBuffer) {
 
 TEST_F(AtomicFiles, WithoutCommitNothingHappens) {
   {
-    AtomicFile file(directory_ / "old");
+    base::AtomicFile file(directory_ / "old");
     file.write("half");
     EXPECT_EQ(files(), 2u);
   }
@@ -86,7 +86,7 @@ TEST_F(AtomicFiles, WithoutCommitNothingHappens) {
 }
 
 TEST_F(AtomicFiles, WritersSideBySide) {
-  AtomicFile first(directory_ / "old"), second(directory_ / "old");
+  base::AtomicFile first(directory_ / "old"), second(directory_ / "old");
   first.write("first");
   second.write("second");
   second.commit();
@@ -98,32 +98,32 @@ TEST_F(AtomicFiles, WritersSideBySide) {
 TEST_F(AtomicFiles, RelativePathInTheCurrentDirectory) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(directory_);
-  write_atomically("old", "relative");
+  base::write_atomically("old", "relative");
   std::filesystem::current_path(before);
   EXPECT_EQ(content(directory_ / "old"), "relative");
 }
 
 TEST_F(AtomicFiles, NameAsLongAsTheFileSystemAllows) {
-  write_atomically(directory_ / std::string(255, 'n'), "long");
+  base::write_atomically(directory_ / std::string(255, 'n'), "long");
   EXPECT_EQ(files(), 2u);
-  expect_failure([&] { write_atomically(directory_ / std::string(256, 'n'), "long"); }, "File name too long");
+  expect_failure([&] { base::write_atomically(directory_ / std::string(256, 'n'), "long"); }, "File name too long");
   EXPECT_EQ(files(), 2u);
 }
 
 TEST_F(AtomicFiles, KeepsLinkAndMode) {
   ::chmod((directory_ / "old").c_str(), 0640);
   std::filesystem::create_symlink("old", directory_ / "link");
-  write_atomically(directory_ / "link", "through the link");
+  base::write_atomically(directory_ / "link", "through the link");
   EXPECT_TRUE(std::filesystem::is_symlink(directory_ / "link"));
   EXPECT_EQ(content(directory_ / "old"), "through the link");
   EXPECT_EQ(std::filesystem::status(directory_ / "old").permissions(), std::filesystem::perms{0640});
   std::filesystem::create_symlink("nowhere", directory_ / "dangling");
-  expect_failure([&] { write_atomically(directory_ / "dangling", "x"); },
+  expect_failure([&] { base::write_atomically(directory_ / "dangling", "x"); },
                  "dangling: cannot write: a symbolic link that leads nowhere");
 }
 
 TEST_F(AtomicFiles, MissingDirectory) {
-  expect_failure([&] { write_atomically(directory_ / "none" / "x", "x"); },
+  expect_failure([&] { base::write_atomically(directory_ / "none" / "x", "x"); },
                  (directory_ / "none" / "x").string() + ": cannot create a file in " + (directory_ / "none").string() +
                      ": No such file or directory");
   expect_untouched();
@@ -131,12 +131,12 @@ TEST_F(AtomicFiles, MissingDirectory) {
 
 TEST_F(AtomicFiles, OnlyRegularFilesAreReplaced) {
   std::filesystem::create_directory(directory_ / "sub");
-  expect_failure([&] { write_atomically(directory_ / "sub", "x"); }, "sub: cannot write: is a directory");
-  expect_failure([&] { write_atomically(directory_ / "sub/", "x"); }, "sub/: cannot write: the path names no file");
+  expect_failure([&] { base::write_atomically(directory_ / "sub", "x"); }, "sub: cannot write: is a directory");
+  expect_failure([&] { base::write_atomically(directory_ / "sub/", "x"); }, "sub/: cannot write: the path names no file");
   std::filesystem::remove(directory_ / "sub");
-  expect_failure([&] { write_atomically("/dev/full", "x"); }, "/dev/full: cannot write: is not a regular file");
-  expect_failure([&] { write_atomically(directory_ / "old" / "x", "x"); }, "Not a directory");
-  expect_failure([&] { write_atomically("", "x"); }, ": cannot write: the path names no file");
+  expect_failure([&] { base::write_atomically("/dev/full", "x"); }, "/dev/full: cannot write: is not a regular file");
+  expect_failure([&] { base::write_atomically(directory_ / "old" / "x", "x"); }, "Not a directory");
+  expect_failure([&] { base::write_atomically("", "x"); }, ": cannot write: the path names no file");
   expect_untouched();
 }
 
@@ -144,7 +144,7 @@ TEST_F(AtomicFiles, ReadOnlyDirectory) {
   ::chmod(directory_.c_str(), 0555);
   const uid_t user = ::geteuid();  // root may write anywhere, so it steps down for a moment
   ASSERT_EQ(user == 0 ? ::seteuid(65534) : 0, 0);
-  expect_failure([&] { write_atomically(directory_ / "old", "x"); }, "Permission denied");
+  expect_failure([&] { base::write_atomically(directory_ / "old", "x"); }, "Permission denied");
   ASSERT_EQ(::seteuid(user), 0);
   ::chmod(directory_.c_str(), 0755);
   expect_untouched();
@@ -158,7 +158,7 @@ TEST_F(AtomicFiles, FullDiskKeepsTheOldFile) {
   const rlimit small{100'000, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   const std::string large(1'000'000, 'x');
-  expect_failure([&] { write_atomically(directory_ / "old", large); }, "old: cannot write: File too large");
+  expect_failure([&] { base::write_atomically(directory_ / "old", large); }, "old: cannot write: File too large");
   const std::vector<TensorToWrite> tensors = {{"x", "U8", {1'000'000}, std::as_bytes(std::span(large))}};
   expect_failure([&] { write_safetensors(directory_ / "old", tensors, {}); }, "old: cannot write: File too large");
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -174,7 +174,7 @@ TEST_F(AtomicFiles, RefusedTensorsLeaveTheOldFile) {
 TEST_F(AtomicFiles, VanishedDirectoryBeforeCommit) {
   const auto sub = directory_ / "sub";
   std::filesystem::create_directory(sub);
-  AtomicFile file(sub / "x");
+  base::AtomicFile file(sub / "x");
   file.write("x");
   std::filesystem::remove_all(sub);
   expect_failure([&] { file.commit(); }, "No such file or directory");

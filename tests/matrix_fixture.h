@@ -47,7 +47,7 @@ Tensor<T> tensor(const std::string& name, const Shape& shape, std::uint64_t seed
 
 // Cut along the first side into tensors of the given shape.
 template <class T>
-std::vector<Tensor<T>> cut(const Tensor<T>& whole, const Shape& shape) {
+std::vector<Tensor<T>> base::cut(const Tensor<T>& whole, const Shape& shape) {
   std::vector<Tensor<T>> parts;
   const auto n = static_cast<std::ptrdiff_t>(entries(shape));
   for (auto begin = whole.x.begin(); begin != whole.x.end(); begin += n) {

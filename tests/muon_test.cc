@@ -134,7 +134,7 @@ TEST(Shapes, BlocksAreTensorsOfTheirOwn) {
   const auto check = [](const Shape& whole, const char* blocks, const Shape& part) {
     const Tensor<double> start = tensor("w", whole, 6);
     const auto apart_from_whole = apart(joined(stepped(muon("cautious", {{"blocks", blocks}, {"scale", "rms"}}), {start})),
-                                        joined(stepped(muon("cautious", {{"scale", "rms"}}), cut(start, part))));
+                                        joined(stepped(muon("cautious", {{"scale", "rms"}}), base::cut(start, part))));
     EXPECT_LE(apart_from_whole, 1e-13) << testing::PrintToString(whole);
   };
   check({18, 6}, "3", {6, 6});             // fused QKV

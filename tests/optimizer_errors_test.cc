@@ -69,7 +69,7 @@ class MisuseOfRandom : public Misuse {
   MisuseOfRandom() : Misuse("random") {}
 };
 
-TEST(Names, UnknownOnesComeWithASuggestion) {
+TEST(base::Names, UnknownOnesComeWithASuggestion) {
   expect_error([] { cautious::recipe("adanw"); }, {"adanw", "adamw", "choices", "lion"});
   expect_error([] { cautious::recipe(""); }, {"''", "choices"});
   expect_error([] { cautious::decay("cautios"); }, {"cautios", "did you mean 'cautious'", "layerwise"});

@@ -11,7 +11,7 @@
 
 #include <cautious/error.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 #include "usage_message.h"
 
 namespace cautious {
@@ -94,9 +94,9 @@ TEST(Recipe, SetDecayResetsItsFields) {
 
 TEST(Recipe, ErrorsNameValueAndChoices) {
   EXPECT_EQ(message([] { recipe("adamm"); }),
-            "no optimizer named 'adamm'; did you mean 'adam'? choices: " + join(recipe_names()));
+            "no optimizer named 'adamm'; did you mean 'adam'? choices: " + base::join(recipe_names()));
   EXPECT_EQ(message([] { decay("cautios"); }),
-            "no decay named 'cautios'; did you mean 'cautious'? choices: " + join(decay_names()));
+            "no decay named 'cautios'; did you mean 'cautious'? choices: " + base::join(decay_names()));
   const Recipe ours = recipe("adamw");
   EXPECT_EQ(failure_of_set(ours, "beta1", "1"), "beta1 of adam is '1'; valid: [0, 1)");
   EXPECT_EQ(failure_of_set(ours, "beta1", "nan"), "beta1 of adam is 'nan'; valid: [0, 1)");
@@ -197,27 +197,27 @@ TEST(Recipe, CheckSeesMembersSetDirectly) {
   EXPECT_EQ(message([&] { check(ours); }), "coupling is number 9; choices: plain, corrected, independent, squared");
 }
 
-TEST(Names, Suggestions) {
+TEST(base::Names, Suggestions) {
   const std::vector<std::string_view> choices{"none", "decoupled", "cautious", "gradient", "cosine"};
-  EXPECT_EQ(closest("cautios", choices), "cautious");
-  EXPECT_EQ(closest("Cautious", choices), "cautious");
-  EXPECT_EQ(closest("cuatious", choices), "cautious");  // neighbours swapped
-  EXPECT_EQ(closest("cos", choices), "cosine");         // a beginning
-  EXPECT_EQ(closest("muon", choices), "");
-  EXPECT_EQ(closest("", choices), "");
-  EXPECT_EQ(closest(std::string(100000, 'c'), choices), "");
+  EXPECT_EQ(base::closest("cautios", choices), "cautious");
+  EXPECT_EQ(base::closest("Cautious", choices), "cautious");
+  EXPECT_EQ(base::closest("cuatious", choices), "cautious");  // neighbours swapped
+  EXPECT_EQ(base::closest("cos", choices), "cosine");         // a beginning
+  EXPECT_EQ(base::closest("muon", choices), "");
+  EXPECT_EQ(base::closest("", choices), "");
+  EXPECT_EQ(base::closest(std::string(100000, 'c'), choices), "");
 }
 
-TEST(Names, OneLineWhateverTheUserTyped) {
-  EXPECT_EQ(in_quotes("a\nb\x1b"), "'a\\x0ab\\x1b'");
-  EXPECT_EQ(in_quotes(std::string(100, 'a')), "'" + std::string(80, 'a') + "...'");
+TEST(base::Names, OneLineWhateverTheUserTyped) {
+  EXPECT_EQ(base::in_quotes("a\nb\x1b"), "'a\\x0ab\\x1b'");
+  EXPECT_EQ(base::in_quotes(std::string(100, 'a')), "'" + std::string(80, 'a') + "...'");
 }
 
-TEST(Names, WholeNumbers) {
+TEST(base::Names, WholeNumbers) {
   const Range range{0, 100, false, false};
-  EXPECT_EQ(to_integer("n", "42", range), 42);
-  EXPECT_EQ(message([&] { to_integer("n", "4.2", range); }), "n is '4.2', not a whole number; valid: [0, 100]");
-  EXPECT_EQ(message([&] { to_integer("n", "101", range); }), "n is '101'; valid: [0, 100]");
+  EXPECT_EQ(base::to_integer("n", "42", range), 42);
+  EXPECT_EQ(message([&] { base::to_integer("n", "4.2", range); }), "n is '4.2', not a whole number; valid: [0, 100]");
+  EXPECT_EQ(message([&] { base::to_integer("n", "101", range); }), "n is '101'; valid: [0, 100]");
 }
 
 }  // namespace

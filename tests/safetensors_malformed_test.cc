@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "io/safetensors.h"
+#include "base/safetensors.h"
 #include "safetensors_text.h"
 
 namespace cautious::io {

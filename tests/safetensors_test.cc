@@ -1,5 +1,5 @@
 // The safetensors reader and writer: round trips, order, alignment, and what the writer refuses.
-#include "io/safetensors.h"
+#include "base/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "io/safetensors.h"
+#include "base/safetensors.h"
 
 namespace cautious::io {
 

@@ -13,7 +13,7 @@
 #include "cli/bench.h"
 #include "cli/machine.h"
 #include "cli/verbs.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
@@ -51,13 +51,13 @@ void print_row(const bench::StepRow& row) {
 
 int run(const BenchArguments& given) {
   bench::StepGrid grid = given.grid;
-  check_range("--rounds", grid.rounds, {1, 1000, false, false});
-  for (const int threads : grid.threads) check_range("--threads", threads, {1, 1024, false, false});
+  base::check_range("--rounds", grid.rounds, {1, 1000, false, false});
+  for (const int threads : grid.threads) base::check_range("--threads", threads, {1, 1024, false, false});
   constexpr std::array<std::string_view, 3> kMeasured{"sgdm", "adamw", "lion"};
-  for (const std::string& name : grid.optimizers) index_of_name("optimizer in the benchmark", name, kMeasured);
+  for (const std::string& name : grid.optimizers) base::index_of_name("optimizer in the benchmark", name, kMeasured);
   if (!given.sizes.empty()) grid.sizes.clear();
   for (const double size : given.sizes) {
-    check_range("--sizes", size, {1, 1e10, false, false});
+    base::check_range("--sizes", size, {1, 1e10, false, false});
     grid.sizes.push_back(static_cast<std::size_t>(size));
   }
   fmt::print(stderr, "{}\n", machine_line());

@@ -16,7 +16,7 @@
 #include "cli/machine.h"
 #include "cli/verbs.h"
 #include "linear/blas.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
@@ -61,15 +61,15 @@ std::pair<int, int> size_of(const std::string& text) {
   if (cross == std::string::npos)
     throw Error(Fault::usage, fmt::format("--sizes {}: write ROWSxCOLS, as 768x3072, or gpt2-small", text));
   constexpr Range kSide{1, 20000, false, false};
-  return {static_cast<int>(to_integer("rows of --sizes", text.substr(0, cross), kSide)),
-          static_cast<int>(to_integer("cols of --sizes", text.substr(cross + 1), kSide))};
+  return {static_cast<int>(base::to_integer("rows of --sizes", text.substr(0, cross), kSide)),
+          static_cast<int>(base::to_integer("cols of --sizes", text.substr(cross + 1), kSide))};
 }
 
 int run(const PolarArguments& given) {
   bench::PolarGrid grid = given.grid;
-  check_range("--rounds", grid.rounds, {1, 1000, false, false});
-  for (const int threads : grid.threads) check_range("--threads", threads, {1, 1024, false, false});
-  grid.how.schedule = named<NewtonSchulz>("schedule", given.schedule);
+  base::check_range("--rounds", grid.rounds, {1, 1000, false, false});
+  for (const int threads : grid.threads) base::check_range("--threads", threads, {1, 1024, false, false});
+  grid.how.schedule = base::named<NewtonSchulz>("schedule", given.schedule);
   if (quintics(grid.how).empty()) {
     throw Error(Fault::usage, fmt::format("schedule '{}' has no steps to compare with the naive form", given.schedule));
   }

@@ -11,7 +11,7 @@
 
 #include "cli/study_run.h"
 #include "cli/verbs.h"
-#include "recipe/names.h"
+#include "base/text.h"
 #include "run/directory.h"
 #include "study/compare.h"
 
@@ -32,23 +32,23 @@ struct Arguments {
 
   std::string command(const std::string& directory) const {
     std::string text = fmt::format("cautious compare --optimizer {} --data {} --preset {}", comparison.optimizer,
-                                   shell_word(comparison.data), comparison.preset);
+                                   run::shell_word(comparison.data), comparison.preset);
     if (!lambdas.empty()) text += fmt::format(" --lambdas {}", fmt::join(lambdas, ","));
     if (!seeds.empty()) text += " --seeds " + seeds;
     if (!steps.empty()) text += " --steps " + steps;
     if (!lr.empty()) text += " --lr " + lr;
-    return text + " --out " + shell_word(directory);
+    return text + " --out " + run::shell_word(directory);
   }
 };
 
 study::Comparison comparison_of(const Arguments& args) {
   study::Comparison comparison = args.comparison;
-  for (const std::string& text : args.lambdas) comparison.lambdas.push_back(to_number("lambdas", text, kPositive));
+  for (const std::string& text : args.lambdas) comparison.lambdas.push_back(base::to_number("lambdas", text, kPositive));
   if (!args.seeds.empty()) {
-    comparison.seeds = static_cast<std::size_t>(to_integer("seeds", args.seeds, {1, 10000, false, false}));
+    comparison.seeds = static_cast<std::size_t>(base::to_integer("seeds", args.seeds, {1, 10000, false, false}));
   }
-  if (!args.steps.empty()) comparison.steps = to_integer("steps", args.steps, {1, 1e15, false, false});
-  if (!args.lr.empty()) comparison.lr = to_number("lr", args.lr, kPositive);
+  if (!args.steps.empty()) comparison.steps = base::to_integer("steps", args.steps, {1, 1e15, false, false});
+  if (!args.lr.empty()) comparison.lr = base::to_number("lr", args.lr, kPositive);
   return comparison;
 }
 

@@ -7,7 +7,7 @@
 namespace cautious::cli {
 
 std::string machine_line() {
-  const Provenance here = provenance();
+  const run::Provenance here = provenance();
   return fmt::format("{}, {} cores, compiler {}", here.cpu, here.cores, here.compiler);
 }
 

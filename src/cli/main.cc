@@ -1,6 +1,6 @@
 // The program `cautious`: one verb per file, data on stdout, messages on stderr, every error one line. Verbs that need libtorch
-// live in a program of their own, cautious-engine, which this one starts in its place: loading libtorch takes a second.
-#include "cli/engine_verbs.h"
+// live in cautious-train and the laboratory in cautious-lab, which this one starts in its place: loading libtorch takes a second.
+#include "cli/forward.h"
 #include "cli/program.h"
 
 int main(int argc, char** argv) {
@@ -14,7 +14,6 @@ int main(int argc, char** argv) {
       "  cautious train --help";
   return run_program(argc, argv, kExamples, [argv](CLI::App& app, Verb& chosen) {
     add_replay(app, chosen);
-    add_lab(app, chosen);
     add_bench(app, chosen);
     add_tokenize(app, chosen);
     add_data(app, chosen);
@@ -23,6 +22,6 @@ int main(int argc, char** argv) {
     add_reproduce(app, chosen);
     add_report(app, chosen);
     add_watch(app, chosen);
-    forward_engine_verbs(app, chosen, argv);
+    add_forwarded(app, chosen, argv);
   });
 }

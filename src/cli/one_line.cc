@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
@@ -31,7 +31,7 @@ std::vector<std::string> words(const CLI::App& app, bool options) {
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& choices) {
   const std::vector<std::string_view> views(choices.begin(), choices.end());
-  const std::string_view meant = closest(word, views);
+  const std::string_view meant = base::closest(word, views);
   return meant.empty() ? "" : fmt::format("; did you mean '{}'", meant);
 }
 
@@ -64,12 +64,12 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> verbs = words(verb, false);
   if (extra.starts_with("-")) {
     const std::string option = extra.substr(0, extra.find('='));
-    return fmt::format("no option {}{}", in_quotes(option), suggestion(option, words(verb, true)));
+    return fmt::format("no option {}{}", base::in_quotes(option), suggestion(option, words(verb, true)));
   }
   if (!extra.empty() && !verbs.empty())
-    return unknown("verb", extra, std::vector<std::string_view>(verbs.begin(), verbs.end()));
-  if (!extra.empty()) return fmt::format("one argument too many: {}", in_quotes(extra));
-  if (!verbs.empty()) return fmt::format("which verb? choices: {}", join(verbs));
+    return base::unknown("verb", extra, std::vector<std::string_view>(verbs.begin(), verbs.end()));
+  if (!extra.empty()) return fmt::format("one argument too many: {}", base::in_quotes(extra));
+  if (!verbs.empty()) return fmt::format("which verb? choices: {}", base::join(verbs));
   return one_line(error.what());
 }
 

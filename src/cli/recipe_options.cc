@@ -8,7 +8,7 @@
 
 #include <cautious/error.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
@@ -70,10 +70,10 @@ std::vector<std::pair<std::string, Meanings>> all_fields() {
 std::string help_of(const Meanings& meanings) {
   const FieldInfo& first = meanings.front().field;
   std::string text = fmt::format("{}; valid: {}", first.help, first.valid);
-  if (meanings.size() == 1) return fmt::format("{}; default: {} ({})", text, first.value, join(meanings.front().owners));
+  if (meanings.size() == 1) return fmt::format("{}; default: {} ({})", text, first.value, base::join(meanings.front().owners));
   for (const Meaning& meaning : meanings) {
     const std::string own = meaning.field.help == first.help ? "" : ": " + meaning.field.help;
-    text += fmt::format("\n  {} for {}{}", meaning.field.value, join(meaning.owners), own);
+    text += fmt::format("\n  {} for {}{}", meaning.field.value, base::join(meaning.owners), own);
   }
   return text;
 }
@@ -81,7 +81,7 @@ std::string help_of(const Meanings& meanings) {
 }  // namespace
 
 void RecipeOptions::add_to(CLI::App& app) {
-  app.add_option("--optimizer", optimizer_, "Recipe: " + join(recipe_names()))->required()->group(kGroup)->type_name("NAME");
+  app.add_option("--optimizer", optimizer_, "Recipe: " + base::join(recipe_names()))->required()->group(kGroup)->type_name("NAME");
   for (const auto& [name, meanings] : all_fields()) {
     const std::string& valid = meanings.front().field.valid;
     const char* type = valid.find_first_of("[(") == 0 ? "NUMBER" : valid.starts_with("numbers") ? "NUMBERS" : "NAME";
@@ -105,7 +105,7 @@ Recipe RecipeOptions::recipe() const {
       if (name_of(other.rule) == name_of(result.rule) && !std::holds_alternative<None>(other.decay)) decaying.push_back(name);
     }
     throw Error(Fault::usage, fmt::format("weight_decay is {}, but optimizer '{}' has no decay; give --decay or use: {}",
-                                          result.weight_decay, optimizer_, join(decaying)));
+                                          result.weight_decay, optimizer_, base::join(decaying)));
   }
   return result;
 }

@@ -20,7 +20,7 @@ std::vector<KeptState> kept_state(const Optimizer& optimizer, const Trace& trace
   for (const StateTensor& state : optimizer.state(0)) {
     if (state.name == "x0") continue;
     const auto* first = static_cast<const std::byte*>(state.data);
-    kept.push_back({state.name, state.type, {first, first + trace.size * (io::bits_of_type(state.type) / 8)}});
+    kept.push_back({state.name, state.type, {first, first + trace.size * (base::bits_of_type(state.type) / 8)}});
   }
   return kept;
 }

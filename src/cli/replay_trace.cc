@@ -8,7 +8,7 @@
 #include <cautious/error.h>
 #include <cautious/field.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
@@ -19,20 +19,20 @@ using Shape = std::vector<std::int64_t>;
   throw Error(Fault::data, fmt::format("{}: {}", path.string(), what));
 }
 
-Element element_of_type(const std::filesystem::path& path, const io::TensorInfo& tensor) {
+Element element_of_type(const std::filesystem::path& path, const base::TensorInfo& tensor) {
   for (const Element element : {Element::f64, Element::f32, Element::bf16}) {
     if (tensor.type == type_of(element)) return element;
   }
   refuse(path, fmt::format("tensor '{}' is {}; types: F64, F32, BF16", tensor.name, tensor.type));
 }
 
-void expect_shape(const std::filesystem::path& path, const io::TensorInfo& tensor, const Shape& shape, std::string_view why) {
+void expect_shape(const std::filesystem::path& path, const base::TensorInfo& tensor, const Shape& shape, std::string_view why) {
   if (tensor.shape == shape) return;
   refuse(path,
          fmt::format("tensor '{}' has shape {}; expected {}, {}", tensor.name, text_of(tensor.shape), text_of(shape), why));
 }
 
-std::vector<double> numbers(const std::filesystem::path& path, const io::Safetensors& file, const io::TensorInfo& tensor,
+std::vector<double> numbers(const std::filesystem::path& path, const base::Safetensors& file, const base::TensorInfo& tensor,
                             std::int64_t steps, const Range& range) {
   if (tensor.type != "F64") refuse(path, fmt::format("tensor '{}' is {}; expected F64", tensor.name, tensor.type));
   expect_shape(path, tensor, {steps}, "one value per step of g");
@@ -55,9 +55,9 @@ std::string text_of(std::span<const std::int64_t> shape) { return fmt::format("[
 
 Trace read_trace(const std::filesystem::path& path) {
   Trace trace;
-  trace.file = io::Safetensors::read(path);
-  const io::TensorInfo& x = trace.file.require("x");
-  const io::TensorInfo& g = trace.file.require("g");
+  trace.file = base::Safetensors::read(path);
+  const base::TensorInfo& x = trace.file.require("x");
+  const base::TensorInfo& g = trace.file.require("g");
   trace.element = element_of_type(path, x);
   trace.gradient = element_of_type(path, g);
   if (trace.gradient != trace.element && !(trace.element == Element::bf16 && trace.gradient == Element::f32)) {
@@ -72,8 +72,8 @@ Trace read_trace(const std::filesystem::path& path) {
   expect_shape(path, g, expected, fmt::format("T steps of x, which is {}", text_of(x.shape)));
   trace.x = trace.file.data(x);
   trace.g = trace.file.data(g);
-  if (const io::TensorInfo* lr = trace.file.find("lr")) trace.lr = numbers(path, trace.file, *lr, trace.steps, kNonnegative);
-  if (const io::TensorInfo* x0 = trace.file.find("x0")) {
+  if (const base::TensorInfo* lr = trace.file.find("lr")) trace.lr = numbers(path, trace.file, *lr, trace.steps, kNonnegative);
+  if (const base::TensorInfo* x0 = trace.file.find("x0")) {
     if (x0->type != x.type)
       refuse(path, fmt::format("tensor 'x0' is {} beside x of {}; expected the same type", x0->type, x.type));
     expect_shape(path, *x0, x.shape, "that of x");
@@ -83,7 +83,7 @@ Trace read_trace(const std::filesystem::path& path) {
 }
 
 std::vector<double> read_densities(const std::filesystem::path& path, const Trace& trace) {
-  const io::Safetensors file = io::Safetensors::read(path);
+  const base::Safetensors file = base::Safetensors::read(path);
   if (trace.size == 0) return {};
   return numbers(path, file, file.require("ratio"), trace.steps, kFraction);
 }

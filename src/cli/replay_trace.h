@@ -11,12 +11,12 @@
 
 #include <cautious/element.h>
 
-#include "io/safetensors.h"
+#include "base/safetensors.h"
 
 namespace cautious::cli {
 
 struct Trace {
-  io::Safetensors file;                   // owns the bytes below
+  base::Safetensors file;                   // owns the bytes below
   std::vector<std::int64_t> shape;        // of x
   std::size_t size = 0;                   // elements of x
   std::int64_t steps = 0;                 // T

@@ -19,7 +19,7 @@
 #include "cli/recipe_options.h"
 #include "cli/replay.h"
 #include "cli/verbs.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
@@ -62,14 +62,14 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
 void check_out(const Arguments& args) {
   const std::filesystem::path out(args.out);
   if (args.out.empty()) refuse("--out is empty; give a file name");
-  if (same_file(out, args.trace)) refuse(fmt::format("--out is the trace itself, {}; give another file", in_quotes(args.out)));
+  if (same_file(out, args.trace)) refuse(fmt::format("--out is the trace itself, {}; give another file", base::in_quotes(args.out)));
   if (const auto* path = args.find("density_trace"); path && same_file(out, *path)) {
-    refuse(fmt::format("--out is the density trace itself, {}; give another file", in_quotes(args.out)));
+    refuse(fmt::format("--out is the density trace itself, {}; give another file", base::in_quotes(args.out)));
   }
   const std::filesystem::path folder = out.has_parent_path() ? out.parent_path() : ".";
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) {
-    throw Error(Fault::failure, fmt::format("cannot write {}: there is no directory {}", args.out, in_quotes(folder.string())));
+    throw Error(Fault::failure, fmt::format("cannot write {}: there is no directory {}", args.out, base::in_quotes(folder.string())));
   }
   if (std::filesystem::is_directory(out, ignored))
     throw Error(Fault::failure, fmt::format("cannot write {}: it is a directory", args.out));
@@ -78,17 +78,17 @@ void check_out(const Arguments& args) {
 Options options_of(const Arguments& args) {
   Options options;
   if (const auto* text = args.find("moments")) {
-    options.moments = index_of_name("moments type", *text, kMoments) == 0 ? Element::f32 : Element::bf16;
+    options.moments = base::index_of_name("moments type", *text, kMoments) == 0 ? Element::f32 : Element::bf16;
   }
-  if (const auto* text = args.find("rounding")) options.rounding = named<Rounding>("rounding", *text);
+  if (const auto* text = args.find("rounding")) options.rounding = base::named<Rounding>("rounding", *text);
   if (const auto* text = args.find("nonfinite")) {
-    options.nonfinite = named<Nonfinite>("nonfinite policy", *text);
+    options.nonfinite = base::named<Nonfinite>("nonfinite policy", *text);
   }
-  if (const auto* text = args.find("grad_clip")) options.grad_clip = to_number("grad_clip", *text, kNonnegative);
+  if (const auto* text = args.find("grad_clip")) options.grad_clip = base::to_number("grad_clip", *text, kNonnegative);
   if (const auto* text = args.find("update_rms_clip"))
-    options.update_rms_clip = to_number("update_rms_clip", *text, kNonnegative);
-  if (const auto* text = args.find("seed")) options.seed = static_cast<std::uint64_t>(to_integer("seed", *text, kSeed));
-  if (const auto* text = args.find("threads")) options.threads = static_cast<int>(to_integer("threads", *text, kThreads));
+    options.update_rms_clip = base::to_number("update_rms_clip", *text, kNonnegative);
+  if (const auto* text = args.find("seed")) options.seed = static_cast<std::uint64_t>(base::to_integer("seed", *text, kSeed));
+  if (const auto* text = args.find("threads")) options.threads = static_cast<int>(base::to_integer("threads", *text, kThreads));
   return options;
 }
 
@@ -98,15 +98,15 @@ ReplayPlan plan_of(const Arguments& args) {
   plan.recipe = args.recipe.recipe();
   plan.options = options_of(args);
   plan.keep = args.trajectory ? Keep::trajectory : Keep::last;
-  if (const auto* text = args.find("wd_schedule")) plan.wd_schedule.curve = named<Curve>("weight-decay schedule", *text);
+  if (const auto* text = args.find("wd_schedule")) plan.wd_schedule.curve = base::named<Curve>("weight-decay schedule", *text);
   if (const auto* text = args.find("wd_final")) {
-    plan.wd_schedule.final = to_number("wd_final", *text, kNonnegative);
+    plan.wd_schedule.final = base::to_number("wd_final", *text, kNonnegative);
     if (plan.wd_schedule.curve == Curve::constant) {
       refuse("wd_final has no effect without --wd_schedule linear, cosine or one-minus-sqrt");
     }
   }
-  if (const auto* text = args.find("lr")) plan.lr = {to_number("lr", *text, kNonnegative)};
-  if (const auto* text = args.find("lr_max")) plan.lr_max = to_number("lr_max", *text, kPositive);
+  if (const auto* text = args.find("lr")) plan.lr = {base::to_number("lr", *text, kNonnegative)};
+  if (const auto* text = args.find("lr_max")) plan.lr_max = base::to_number("lr_max", *text, kPositive);
   if (args.find("density_trace")) {
     if (!std::holds_alternative<Random>(plan.recipe.decay)) {
       refuse(fmt::format("density_trace belongs to decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
@@ -139,7 +139,7 @@ std::span<const std::byte> bytes(const std::vector<T>& values) {
 }
 
 void write(const Arguments& args, const ReplayPlan& plan, const Trace& trace, const ReplayResult& result) {
-  std::vector<io::TensorToWrite> tensors{{"x", type_of(trace.element), trace.shape, bytes(result.x)}};
+  std::vector<base::TensorToWrite> tensors{{"x", type_of(trace.element), trace.shape, bytes(result.x)}};
   for (const KeptState& state : result.state) tensors.push_back({state.name, state.type, trace.shape, bytes(state.data)});
   tensors.push_back({"ratio", "F64", {trace.steps}, bytes(result.ratio)});
   tensors.push_back({"ratio_strict", "F64", {trace.steps}, bytes(result.ratio_strict)});
@@ -148,17 +148,17 @@ void write(const Arguments& args, const ReplayPlan& plan, const Trace& trace, co
     shape.insert(shape.begin(), trace.steps);
     tensors.push_back({"trajectory", type_of(trace.element), shape, bytes(result.trajectory)});
   }
-  io::write_safetensors(args.out, tensors,
+  base::write_safetensors(args.out, tensors,
                         {{"cautious", CAUTIOUS_VERSION},
                          {"recipe", to_string(plan.recipe)},
-                         {"lr_max", to_text(plan.lr_max)},
-                         {"rounding", name_in_list(plan.options.rounding)},
-                         {"nonfinite", name_in_list(plan.options.nonfinite)},
-                         {"grad_clip", to_text(plan.options.grad_clip)},
-                         {"update_rms_clip", to_text(plan.options.update_rms_clip)},
+                         {"lr_max", base::to_text(plan.lr_max)},
+                         {"rounding", base::name_in_list(plan.options.rounding)},
+                         {"nonfinite", base::name_in_list(plan.options.nonfinite)},
+                         {"grad_clip", base::to_text(plan.options.grad_clip)},
+                         {"update_rms_clip", base::to_text(plan.options.update_rms_clip)},
                          {"seed", std::to_string(plan.options.seed)},
                          {"wd_schedule", std::string(names_of(Curve{}).at(static_cast<std::size_t>(plan.wd_schedule.curve)))},
-                         {"wd_final", to_text(plan.wd_schedule.final)}});
+                         {"wd_final", base::to_text(plan.wd_schedule.final)}});
 }
 
 // NaN without any value.
@@ -240,11 +240,11 @@ void add_replay(CLI::App& app, Verb& chosen) {
   option("lr", "NUMBER", "Schedule", "Learning rate of every step; valid: [0, inf)");
   option("lr_max", "NUMBER", "Schedule", "Peak of the schedule, for the couplings (default: the largest learning rate)");
   option("wd_schedule", "NAME", "Schedule",
-         "Weight decay from 1 to --wd_final: " + join(names_of(Curve{})) + " (default: constant)");
+         "Weight decay from 1 to --wd_final: " + base::join(names_of(Curve{})) + " (default: constant)");
   option("wd_final", "NUMBER", "Schedule", "Final factor on the weight decay (default: 0)");
-  option("moments", "NAME", "Arithmetic", "Type of the moments: " + join(kMoments) + " (default: f32; F64 for F64)");
-  option("rounding", "NAME", "Arithmetic", "Of BF16 parameters: " + join(names_of(Rounding{})) + " (default: nearest)");
-  option("nonfinite", "NAME", "Arithmetic", "Non-finite gradients: " + join(names_of(Nonfinite{})) + " (default: propagate)");
+  option("moments", "NAME", "Arithmetic", "Type of the moments: " + base::join(kMoments) + " (default: f32; F64 for F64)");
+  option("rounding", "NAME", "Arithmetic", "Of BF16 parameters: " + base::join(names_of(Rounding{})) + " (default: nearest)");
+  option("nonfinite", "NAME", "Arithmetic", "Non-finite gradients: " + base::join(names_of(Nonfinite{})) + " (default: propagate)");
   option("grad_clip", "NUMBER", "Arithmetic", "Largest norm of the gradient (default: 0, off)");
   option("update_rms_clip", "NUMBER", "Arithmetic", "Largest RMS of the direction (default: 0, off)");
   option("seed", "NUMBER", "Arithmetic", "Of decay random and stochastic rounding (default: 0)");

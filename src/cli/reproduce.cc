@@ -13,7 +13,7 @@
 
 #include "cli/study_run.h"
 #include "cli/verbs.h"
-#include "recipe/names.h"
+#include "base/text.h"
 #include "run/directory.h"
 #include "study/halving.h"
 #include "study/reproduce.h"
@@ -38,8 +38,8 @@ struct Arguments {
 
   std::filesystem::path folder() const { return out.empty() ? "reproduced/" + scale : out; }
   std::string command() const {
-    std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, shell_word(folder()));
-    if (!data.empty()) text += " --data " + shell_word(data);
+    std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, run::shell_word(folder()));
+    if (!data.empty()) text += " --data " + run::shell_word(data);
     return force ? text + " --force" : text;
   }
 };
@@ -63,9 +63,9 @@ std::string title_of(const std::vector<Experiment>& all) {
   return all.size() == 1 ? title : title.substr(0, title.find(':'));
 }
 
-int list(const Arguments& args, Scale scale) {
+int list(const Arguments& args, report::Scale scale) {
   constexpr const char* kRow = "{:<15} {:>5} {:>5} {:>13}  {}\n";
-  const bool full = scale == Scale::full;
+  const bool full = scale == report::Scale::full;
   std::string text = fmt::format(fmt::runtime(kRow), "name", "plans", "runs", full ? "GPU" : "time", "what");
   for (const std::string& name : study::reproducible()) {
     const std::vector<Experiment> all = study::experiments(name, scale);
@@ -130,12 +130,12 @@ int run_all(const std::vector<Experiment>& all, const Arguments& args) {
 }
 
 int run(const Arguments& args) {
-  const Scale scale = named<Scale>("scale", args.scale);
-  check_range("jobs", args.jobs, {1, 1024, false, false});
+  const report::Scale scale = base::named<report::Scale>("scale", args.scale);
+  base::check_range("jobs", args.jobs, {1, 1024, false, false});
   if (args.list) return list(args, scale);
   if (args.name.empty()) {
     throw Error(Fault::usage, fmt::format("which experiment? choices: {}; see them with: cautious reproduce --list",
-                                          join(study::reproducible())));
+                                          base::join(study::reproducible())));
   }
   std::vector<Experiment> all = study::experiments(args.name, scale);
   for (Experiment& experiment : all) {
@@ -143,7 +143,7 @@ int run(const Arguments& args) {
     const auto path = std::ranges::find(experiment.plan.base, "data.path", [](const auto& entry) { return entry.first; });
     path->second = args.data;
   }
-  return scale == Scale::full && !args.force ? describe(all) : run_all(all, args);
+  return scale == report::Scale::full && !args.force ? describe(all) : run_all(all, args);
 }
 
 }  // namespace

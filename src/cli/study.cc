@@ -11,9 +11,9 @@
 #include "cli/study_run.h"
 #include "cli/verbs.h"
 #include "run/directory.h"
-#include "run/live_line.h"
+#include "base/live_line.h"
 #include "study/plan.h"
-#include "train/models/config.h"
+#include "model/config.h"
 
 namespace cautious::cli {
 namespace {
@@ -33,12 +33,12 @@ int list(const study::Plan& plan) {
   for (const study::PlannedRun& run : runs) {
     const std::int64_t steps = steps_of(run.config);
     const double tokens = static_cast<double>(steps) * static_cast<double>(run.config.train.batch_size) *
-                          static_cast<double>(sequence_length(run.config));
+                          static_cast<double>(run::sequence_length(run.config));
     text += fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", run.folder, width, steps,
-                        size_of(run.config.model.shape, 1, 1, false).parameters, count_text(tokens));
+                        size_of(run.config.model.shape, 1, 1, false).parameters, base::count_text(tokens));
     all += tokens;
   }
-  text += fmt::format("{} runs, {} tokens\n", runs.size(), count_text(all));
+  text += fmt::format("{} runs, {} tokens\n", runs.size(), base::count_text(all));
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     throw Error(Fault::failure, "cannot write to standard output");
   }
@@ -52,7 +52,7 @@ int run(const Arguments& args) {
   return run_and_report(plan, args.out,
                         {.jobs = args.jobs,
                          .quiet = args.quiet,
-                         .again = fmt::format("cautious study {} --out {}", shell_word(args.plan), shell_word(args.out))});
+                         .again = fmt::format("cautious study {} --out {}", run::shell_word(args.plan), run::shell_word(args.out))});
 }
 
 }  // namespace

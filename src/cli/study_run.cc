@@ -11,11 +11,11 @@
 
 #include <cautious/error.h>
 
-#include "cli/engine_verbs.h"
+#include "cli/forward.h"
 #include "cli/interrupt.h"
 #include "cli/one_line.h"
 #include "cli/study_table.h"
-#include "run/live_line.h"
+#include "base/live_line.h"
 #include "run/run_data.h"
 #include "study/progress_rows.h"
 #include "study/report.h"
@@ -73,17 +73,17 @@ int complain_of_failed(const study::Results& results, const StudyOptions& option
 // Every text of the plan is looked at and tokenized before the first run: what is wrong with it is said once, and runs side by
 // side find it ready.
 void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& interruptible) {
-  LiveLine line(quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic);
+  base::LiveLine line(quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic);
   std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::string, std::string, std::int64_t>> seen;
   for (const study::PlannedRun& run : study::expand(plan)) {
-    RunConfig config = run.config;
-    const RunConfig::Data& data = config.data;
+    run::RunConfig config = run.config;
+    const run::RunConfig::Data& data = config.data;
     if (data.path.empty()) continue;  // refused by run_study, with the plan's words
     if (!seen.insert({data.path, data.val_path, data.val_fraction, data.tokenizer, data.cache, config.model.shape.vocab})
              .second)
       continue;
     config.train.threads = default_jobs();
-    open_data(config, [&](const std::string& what, double part) {
+    run::open_data(config, [&](const std::string& what, double part) {
       interruptible.check();
       line.show_part(part, what);
     });
@@ -100,7 +100,7 @@ int run_and_report(const study::Plan& plan, const std::filesystem::path& out, co
   StudyTable table(options.quiet, options.jobs);
   const bool finished = study::run_study(
       plan, out,
-      {.program = engine_program(),
+      {.program = sibling_program("cautious-train"),
        .jobs = options.jobs,
        .stop = [&] { return interruptible.noted() != 0; },
        .watch = [&](const std::vector<FinishedRun>& runs,

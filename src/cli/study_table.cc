@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "cli/one_line.h"
-#include "cli/terminal.h"
-#include "run/live_line.h"
+#include "base/terminal.h"
+#include "base/live_line.h"
 #include "study/pace.h"
 #include "study/progress_rows.h"
 
@@ -24,16 +24,16 @@ void put(std::FILE* to, const std::string& text) {
 
 }  // namespace
 
-StudyTable::StudyTable(bool quiet, int jobs, std::FILE* to) : quiet_(quiet), terminal_(redrawable(to)), jobs_(jobs), to_(to) {}
+StudyTable::StudyTable(bool quiet, int jobs, std::FILE* to) : quiet_(quiet), terminal_(base::redrawable(to)), jobs_(jobs), to_(to) {}
 
 void StudyTable::show(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, bool saving) {
   if (quiet_) return;
   const double seconds = left(runs, progress);
   const double passed = std::chrono::duration<double>(Clock::now() - start_).count();
-  std::string last = fmt::format("{}  {} < {}", study::overall(runs, progress), clock_text(passed), clock_text(seconds));
+  std::string last = fmt::format("{}  {} < {}", study::overall(runs, progress), base::clock_text(passed), base::clock_text(seconds));
   if (saving) last = "interrupted; the runs are being saved";
   if (terminal_) {
-    const TerminalSize size = terminal_size(to_);
+    const base::TerminalSize size = base::terminal_size(to_);
     std::vector<std::string> lines =
         study::progress_rows(runs, progress, size.width, std::max<std::size_t>(size.height, 4) - 2);
     lines.push_back(std::move(last));
@@ -58,9 +58,9 @@ double StudyTable::left(const std::vector<FinishedRun>& runs, const std::vector<
 }
 
 void StudyTable::draw(const std::vector<std::string>& lines) {
-  const std::size_t width = terminal_size(to_).width;
+  const std::size_t width = base::terminal_size(to_).width;
   std::string text = drawn_ > 0 ? fmt::format("\x1b[{}A", drawn_) : "";
-  for (const std::string& line : lines) text += fmt::format("\r{}\x1b[K\n", cut(line, width - 1));
+  for (const std::string& line : lines) text += fmt::format("\r{}\x1b[K\n", base::cut(line, width - 1));
   put(to_, text + "\x1b[J");
   drawn_ = lines.size();
 }

@@ -22,9 +22,9 @@
 #include "data/tokenizer/bpe_training.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokens.h"
-#include "io/atomic_file.h"
-#include "recipe/names.h"
-#include "run/live_line.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "base/live_line.h"
 
 namespace cautious::cli {
 namespace {
@@ -49,11 +49,11 @@ void check_out(const Arguments& args) {
   for (const std::string& file : args.files) {
     std::error_code ignored;
     if (std::filesystem::equivalent(args.out, file, ignored))
-      refuse(fmt::format("--out is the input {}; give another file", in_quotes(file)));
+      refuse(fmt::format("--out is the input {}; give another file", base::in_quotes(file)));
   }
   const char* const suffix = args.train ? ".json" : ".tokens";  // by which whoever reads the file knows it
   if (std::filesystem::path(args.out).extension() != suffix) {
-    refuse(fmt::format("--out is {}; the name of a {} ends in {}", in_quotes(args.out), args.train ? "tokenizer" : "token file",
+    refuse(fmt::format("--out is {}; the name of a {} ends in {}", base::in_quotes(args.out), args.train ? "tokenizer" : "token file",
                        suffix));
   }
 }
@@ -70,13 +70,13 @@ void check_words(const Arguments& args, bool tokenizer_given, bool out_given) {
 }
 
 int threads_of(const Arguments& args) {
-  const auto threads = static_cast<int>(to_integer("threads", args.threads, kThreads));
+  const auto threads = static_cast<int>(base::to_integer("threads", args.threads, kThreads));
   return threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 std::vector<std::filesystem::path> paths_of(const Arguments& args) { return {args.files.begin(), args.files.end()}; }
 
-LiveLine live_line(const Arguments& args) { return LiveLine(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic); }
+base::LiveLine live_line(const Arguments& args) { return base::LiveLine(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic); }
 
 void summarize(const Arguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {
@@ -87,14 +87,14 @@ void summarize(const Arguments& args, std::int64_t documents, std::int64_t token
 }
 
 int train(const Arguments& args) {
-  const data::BpeTraining training{to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args)};
+  const data::BpeTraining training{base::to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args)};
   const Interruptible interruptible;
-  LiveLine line = live_line(args);
+  base::LiveLine line = live_line(args);
   const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double part) {
     interruptible.check();
     line.show_part(part, stage);
   });
-  io::write_atomically(args.out, tokenizer.to_json());
+  base::write_atomically(args.out, tokenizer.to_json());
   line.finish();
   if (!args.quiet)
     fmt::print(stderr, "wrote {}: {} tokens, fingerprint {}\n", args.out, tokenizer.vocab(), tokenizer.fingerprint());
@@ -116,7 +116,7 @@ std::int64_t bytes_of(const data::Tokens& tokens, const data::Tokenizer& tokeniz
 
 int write(const Arguments& args, const data::Tokenizer& tokenizer) {
   const Interruptible interruptible;
-  LiveLine line = live_line(args);
+  base::LiveLine line = live_line(args);
   data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double part) {
     interruptible.check();
     line.show_part(part, "tokenizing");

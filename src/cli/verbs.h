@@ -13,7 +13,6 @@ namespace cautious::cli {
 using Verb = std::function<int()>;
 
 void add_replay(CLI::App& app, Verb& chosen);
-void add_lab(CLI::App& app, Verb& chosen);
 void add_bench(CLI::App& app, Verb& chosen);
 void add_tokenize(CLI::App& app, Verb& chosen);
 void add_data(CLI::App& app, Verb& chosen);

@@ -16,7 +16,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/verbs.h"
-#include "recipe/names.h"
+#include "base/text.h"
 #include "report/svg.h"
 #include "study/reported.h"
 
@@ -69,7 +69,7 @@ class Watched {
       return fmt::format(
           "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>No report</title></head>\n"
           "<body><p>{}</p>\n</body></html>\n",
-          svg_escape(error.what()));
+          report::svg_escape(error.what()));
     }
   }
 
@@ -90,7 +90,7 @@ int bound_port(httplib::Server& server, int port) {
 }
 
 int watch(const Arguments& args) {
-  check_range("--port", args.port, kPorts);
+  base::check_range("--port", args.port, kPorts);
   study::html_of(args.directory);  // what is no study or run is refused at once
   Watched watched(args.directory);
   httplib::Server server;

@@ -13,7 +13,7 @@
 #include <cautious/field.h>
 #include "data/corpus_files.h"
 #include "data/token_cache.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::data {
 namespace {
@@ -106,7 +106,7 @@ std::string split_in_words(const std::vector<std::int64_t>& documents, std::int6
 }
 
 Corpus split(const std::vector<Stream::Piece>& pieces, const Files& files, double fraction) {
-  check_range("data.val_fraction", fraction, {0, 1, true, true});
+  base::check_range("data.val_fraction", fraction, {0, 1, true, true});
   const std::int64_t size = size_of(pieces);
   const auto documents = beginnings(pieces);
   const std::int64_t cut = cut_of(documents, size, fraction);

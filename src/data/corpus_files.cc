@@ -11,7 +11,7 @@
 #include <cautious/error.h>
 #include "data/corpus.h"
 #include "data/sets/catalog.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::data {
 namespace {
@@ -32,7 +32,7 @@ std::vector<path> files_below(const path& folder) try {
   }
   std::sort(files.begin(), files.end());
   if (files.empty())
-    throw Error(Fault::data, fmt::format("{}: a folder without files to read; suffixes: {}", folder.string(), join(kSuffixes)));
+    throw Error(Fault::data, fmt::format("{}: a folder without files to read; suffixes: {}", folder.string(), base::join(kSuffixes)));
   const auto tokens = std::find_if(files.begin(), files.end(), holds_tokens);
   const auto text = std::find_if_not(files.begin(), files.end(), holds_tokens);
   if (tokens != files.end() && text != files.end())
@@ -66,12 +66,12 @@ std::vector<path> files_of_set(const KnownSet& set, const path& cache) {
 
 [[noreturn]] void no_such(const std::string& name, const std::string& key) {
   if (name.find_first_of("/.") != name.npos)
-    throw Error(Fault::data, fmt::format("{}: no file or folder {}", key, in_quotes(name)));
+    throw Error(Fault::data, fmt::format("{}: no file or folder {}", key, base::in_quotes(name)));
   std::vector<std::string_view> texts;
   for (const KnownSet& set : known_sets()) {
     if (set.content == Content::text) texts.push_back(set.name);
   }
-  throw Error(Fault::usage, fmt::format("{}: {}", key, unknown("file, folder or known set", name, texts)));
+  throw Error(Fault::usage, fmt::format("{}: {}", key, base::unknown("file, folder or known set", name, texts)));
 }
 
 std::vector<path> files_of_name(const std::string& name, const std::string& key, const path& cache) {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include <cautious/error.h>
-#include "data/gzip.h"
-#include "data/mapped_file.h"
-#include "io/shown.h"
+#include "base/gzip.h"
+#include "base/mapped_file.h"
+#include "base/shown.h"
 
 namespace cautious::data {
 namespace {
@@ -76,13 +76,13 @@ std::string text_of(std::string_view line, const std::string& file, std::int64_t
   try {
     object = nlohmann::json::parse(line);
   } catch (const nlohmann::json::parse_error& error) {
-    refuse_line(fmt::format("no JSON, wrong near column {}: {}", error.byte, io::shown(line)));
+    refuse_line(fmt::format("no JSON, wrong near column {}: {}", error.byte, base::shown(line)));
   }
   if (!object.is_object()) refuse_line(fmt::format("a JSON {}, not an object with a string \"text\"", object.type_name()));
   const auto text = object.find("text");
   if (text == object.end()) {
     std::string fields;
-    for (const auto& item : object.items()) fields += fmt::format("{}{}", fields.empty() ? "" : ", ", io::shown(item.key()));
+    for (const auto& item : object.items()) fields += fmt::format("{}{}", fields.empty() ? "" : ", ", base::shown(item.key()));
     refuse_line(fmt::format("no field 'text'; fields: {}", fields.empty() ? "none" : fields));
   }
   if (!text->is_string()) refuse_line(fmt::format("field 'text' is of type {}, not a string", text->type_name()));
@@ -106,16 +106,16 @@ void each_line(std::string_view text, const std::string& file, const std::functi
 
 void each_document(const std::filesystem::path& path, const std::function<void(std::string_view text)>& each) {
   const std::string file = path.string();
-  const MappedFile mapped(path);
+  const base::MappedFile mapped(path);
   const std::string suffix = path.extension().string();
   const bool named_gzip = suffix == ".gz" || suffix == ".dz";
-  const bool compressed = is_gzip(mapped.bytes());
+  const bool compressed = base::is_gzip(mapped.bytes());
   if (mapped.bytes().empty()) refuse(file, "is empty");
   if (named_gzip && !compressed) refuse(file, fmt::format("no gzip file, though its name ends in {}", suffix));
 
   std::string content;
   std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
-  if (compressed) text = content = gunzip(mapped.bytes(), file);
+  if (compressed) text = content = base::gunzip(mapped.bytes(), file);
   check_text(text, file, compressed);
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   if (text.empty()) refuse(file, "is empty");

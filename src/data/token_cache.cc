@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include <cautious/error.h>
-#include "data/digest.h"
+#include "base/sha256.h"
 
 namespace cautious::data {
 namespace {
@@ -54,7 +54,7 @@ std::shared_ptr<const Tokens> cached(const std::filesystem::path& file, const To
 std::shared_ptr<const Tokens> tokens_of(const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
                                         const std::filesystem::path& cache, int threads,
                                         const std::function<void(double part)>& progress) {
-  Sha256 hash;
+  base::Sha256 hash;
   hash.add("cautious tokens 1\n" + tokenizer.fingerprint() + "\n");
   for (const auto& file : files) hash.add(identity(file));
   const auto folder = cache / "tokens";

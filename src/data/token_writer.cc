@@ -13,7 +13,7 @@
 #include "data/documents.h"
 #include "data/token_layout.h"
 #include "data/tokens.h"
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 
 namespace cautious::data {
 namespace {
@@ -127,7 +127,7 @@ class TokenWriter {
 
   const Tokenizer& tokenizer_;
   int threads_;
-  io::AtomicFile file_;
+  base::AtomicFile file_;
   std::uint64_t width_ = 0;
   bool single_bytes_ = false;
   std::vector<std::string> waiting_;

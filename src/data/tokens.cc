@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include <cautious/error.h>
-#include "data/mapped_file.h"
+#include "base/mapped_file.h"
 #include "data/token_layout.h"
 
 namespace cautious::data {
@@ -20,7 +20,7 @@ namespace cautious::data {
 struct Tokens::Parts {
   explicit Parts(const std::filesystem::path& file) : path(file), mapped(file) {}
   std::filesystem::path path;
-  MappedFile mapped;
+  base::MappedFile mapped;
   const std::byte* first = nullptr;  // token, at a multiple of width
   std::size_t width = 0;
   std::int64_t size = 0;

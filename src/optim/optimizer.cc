@@ -12,7 +12,7 @@
 #include "optim/parts.h"
 #include "optim/random_key.h"
 #include "optim/shaping.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious {
 namespace {
@@ -22,11 +22,11 @@ using optim::Slot;
 [[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
 
 void check(const Options& options) {
-  check_choice(options.moments, "moments");
-  check_choice(options.rounding, "rounding");
-  check_choice(options.nonfinite, "nonfinite");
-  check_choice(options.norms, "norms");
-  check_choice(options.isa, "isa");
+  base::check_choice(options.moments, "moments");
+  base::check_choice(options.rounding, "rounding");
+  base::check_choice(options.nonfinite, "nonfinite");
+  base::check_choice(options.norms, "norms");
+  base::check_choice(options.isa, "isa");
   if (options.moments == Element::f64)
     refuse("moments is f64; choices: f32, bf16 (f64 parameters have f64 moments by themselves)");
   const auto require = [](const char* what, double value) {
@@ -93,8 +93,8 @@ std::size_t Optimizer::add(Parameter parameter) {
   Parts& p = *parts_;
   if (parameter.name.empty()) refuse("a tensor needs a name");
   if (p.index.contains(parameter.name)) refuse(fmt::format("there is a tensor named '{}' already", parameter.name));
-  check_choice(parameter.element, fmt::format("the element type of '{}'", parameter.name));
-  check_choice(parameter.gradient, fmt::format("the gradient type of '{}'", parameter.name));
+  base::check_choice(parameter.element, fmt::format("the element type of '{}'", parameter.name));
+  base::check_choice(parameter.gradient, fmt::format("the gradient type of '{}'", parameter.name));
   Slot slot;
   slot.count = coordinates(parameter);
   if (parameter.x == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}' has no data: x is null", parameter.name));
@@ -148,7 +148,7 @@ void Optimizer::set_density(std::size_t tensor, double density) {
   if (!std::holds_alternative<Random>(decay)) {
     refuse(fmt::format("tensor '{}' has no density: its decay is '{}', not 'random'", slot.parameter.name, name_of(decay)));
   }
-  check_range("density", density, kFraction);
+  base::check_range("density", density, kFraction);
   slot.density = density;
 }
 

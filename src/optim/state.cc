@@ -7,9 +7,9 @@
 
 #include <cautious/error.h>
 
-#include "io/safetensors.h"
+#include "base/safetensors.h"
 #include "optim/parts.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious {
 namespace {
@@ -48,10 +48,10 @@ std::string identity(const Slot& slot, const Group& group) {
 
 std::string identity(const Options& options) {
   return fmt::format("moments={} rounding={} seed={} grad_clip={} update_rms_clip={}", to_string(options.moments),
-                     name_in_list(options.rounding), options.seed, options.grad_clip, options.update_rms_clip);
+                     base::name_in_list(options.rounding), options.seed, options.grad_clip, options.update_rms_clip);
 }
 
-const std::string& entry(const io::Metadata& metadata, const std::string& key, const std::string& file) {
+const std::string& entry(const base::Metadata& metadata, const std::string& key, const std::string& file) {
   const auto found = metadata.find(key);
   if (found == metadata.end()) throw Error(Fault::data, fmt::format("{}: the optimizer state lacks '{}'", file, key));
   return found->second;
@@ -64,13 +64,13 @@ void require_equal(const std::string& file, const std::string& what, const std::
 
 // Numbers of the metadata; what is wrong in them is the file's fault.
 std::int64_t whole_number(const std::string& text, const std::string& key, const std::string& file) try {
-  return to_integer(key, text, {0, 0x1p62, false, false});
+  return base::to_integer(key, text, {0, 0x1p62, false, false});
 } catch (const Error& error) {
   throw Error(Fault::data, file + ": " + error.what());
 }
 
 double fraction(const std::string& text, const std::string& key, const std::string& file) try {
-  return to_number(key, text, kFraction);
+  return base::to_number(key, text, kFraction);
 } catch (const Error& error) {
   throw Error(Fault::data, file + ": " + error.what());
 }
@@ -120,25 +120,25 @@ void Optimizer::set_steps(std::size_t tensor, std::int64_t t) {
 void Optimizer::save(const std::filesystem::path& path) const {
   Parts& p = *parts_;
   p.ensure_state();
-  std::vector<io::TensorToWrite> tensors;
-  io::Metadata metadata{{"format", kFormat}, {"options", identity(p.options)}, {"step", std::to_string(p.report.step)}};
+  std::vector<base::TensorToWrite> tensors;
+  base::Metadata metadata{{"format", kFormat}, {"options", identity(p.options)}, {"step", std::to_string(p.report.step)}};
   for (Slot& slot : p.slots) {
     const std::string& name = slot.parameter.name;
     metadata[name + ".recipe"] = identity(slot, p.routing.groups[slot.group]);
     metadata[name + ".t"] = std::to_string(slot.t);
-    metadata[name + ".density"] = to_text(slot.density);
+    metadata[name + ".density"] = base::to_text(slot.density);
     for (const Piece& piece : pieces(slot)) {
       tensors.push_back({name + "." + piece.name, piece.type, slot.parameter.shape, {piece.data, piece.bytes}});
     }
   }
-  io::write_safetensors(path, tensors, metadata);
+  base::write_safetensors(path, tensors, metadata);
 }
 
 void Optimizer::load(const std::filesystem::path& path) {
   Parts& p = *parts_;
   p.ensure_state();
-  const io::Safetensors source = io::Safetensors::read(path);
-  const io::Metadata& metadata = source.metadata();
+  const base::Safetensors source = base::Safetensors::read(path);
+  const base::Metadata& metadata = source.metadata();
   const std::string file = path.string();
   const auto format = metadata.find("format");
   if (format == metadata.end() || format->second != kFormat) {
@@ -161,7 +161,7 @@ void Optimizer::load(const std::filesystem::path& path) {
     steps.push_back(whole_number(entry(metadata, name + ".t", file), name + ".t", file));
     densities.push_back(fraction(entry(metadata, name + ".density", file), name + ".density", file));
     for (const Piece& piece : pieces(slot)) {
-      const io::TensorInfo& tensor = source.require(name + "." + piece.name);
+      const base::TensorInfo& tensor = source.require(name + "." + piece.name);
       require_equal(file, "the type of '" + tensor.name + "'", tensor.type, piece.type);
       require_equal(file, "the shape of '" + tensor.name + "'", fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
                     fmt::format("[{}]", fmt::join(slot.parameter.shape, ", ")));

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace cautious {
+namespace cautious::report {
 
 struct ChartSeries {
   std::string name;
@@ -52,4 +52,4 @@ std::string to_svg(const IntervalChart& chart);
 // None for a range that the axis cannot show.
 std::vector<double> axis_ticks(double low, double high, Scale scale, std::size_t most);
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kLargest = 1e300;
@@ -185,4 +185,4 @@ std::vector<double> axis_ticks(double low, double high, Scale scale, std::size_t
   return scale == Scale::log ? log_ticks(low, high, most) : linear_ticks(low, high, most);
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

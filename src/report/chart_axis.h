@@ -7,7 +7,7 @@
 
 #include "report/chart.h"
 
-namespace cautious {
+namespace cautious::report {
 
 // NaN for what the axis cannot show: not finite, beyond 1e300, or not positive on a log axis.
 double scaled(double value, Scale scale);
@@ -45,4 +45,4 @@ std::vector<std::string> tick_labels(const std::vector<double>& ticks, Scale sca
 // With the decimals that tell a sixtieth of the span apart.
 std::string reading(double value, double span);
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -5,7 +5,7 @@
 
 #include "report/chart_style.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kWidthPart = 0.44, kHeightPart = 0.48;
@@ -117,4 +117,4 @@ void draw_inset(Svg& svg, ChartPlot& inset, const Rectangle& space) {
   draw_series(svg, inset);
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -5,7 +5,7 @@
 
 #include "report/chart_plot.h"
 
-namespace cautious {
+namespace cautious::report {
 
 // A rectangle in the plot, as near to a corner as there is one free of lines and bands.
 std::optional<Rectangle> free_corner(const ChartPlot& plot);
@@ -14,4 +14,4 @@ std::optional<Rectangle> free_corner(const ChartPlot& plot);
 void draw_inset(Svg& svg, ChartPlot& inset, const Rectangle& space);
 void draw_inset_zone(Svg& svg, const ChartPlot& plot, const ChartExtent& x);
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -9,7 +9,7 @@
 #include "report/chart_style.h"
 #include "report/chart_text.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kWidth = 760, kLeft = 24, kRight = 24, kMostForNames = 230, kColumnGap = 18;
@@ -149,4 +149,4 @@ std::string to_svg(const IntervalChart& chart) {
   return svg.finish();
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -7,7 +7,7 @@
 
 #include "report/html_page.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr std::size_t kMostPoints = 600;
@@ -73,4 +73,4 @@ std::string chart_json(const LineChart& chart) {
                      chart.y_scale == Scale::log, series);
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

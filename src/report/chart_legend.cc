@@ -6,7 +6,7 @@
 #include "report/chart_style.h"
 #include "report/chart_text.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kLongestEndLabel = 190;
@@ -168,4 +168,4 @@ std::vector<double> spread(const std::vector<double>& wanted, double gap, double
   return places;
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -6,7 +6,7 @@
 
 #include "report/chart_plot.h"
 
-namespace cautious {
+namespace cautious::report {
 
 struct LegendEntry {
   std::string name;
@@ -31,4 +31,4 @@ void draw_legend(Svg& svg, const std::vector<LegendEntry>& entries, SvgPoint lef
 // Places as near to the wanted ones (ascending) as they can be (least squares) `gap` apart and between low and high.
 std::vector<double> spread(const std::vector<double>& wanted, double gap, double low, double high);
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -9,7 +9,7 @@
 #include "report/chart_style.h"
 #include "report/chart_text.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kWidth = 760, kPlotHeight = 330, kLeft = 24, kRight = 28;
@@ -93,4 +93,4 @@ std::string to_svg(const LineChart& chart) {
   return svg.finish();
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -7,9 +7,9 @@
 
 #include "report/chart_style.h"
 #include "report/chart_text.h"
-#include "report/plane_marker.h"
+#include "lab/drawing/plane_marker.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kAroundY = 0.05, kAroundX = 0.03;
@@ -185,4 +185,4 @@ void draw_markers(Svg& svg, const std::vector<SvgPoint>& at, std::size_t colour,
   draw_path(svg, "mark", colour, data);
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

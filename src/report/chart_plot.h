@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "report/chart_runs.h"
-#include "report/contour.h"
+#include "lab/drawing/contour.h"
 #include "report/svg.h"
 
-namespace cautious {
+namespace cautious::report {
 
 struct PlotSeries {
   std::size_t colour = 0;
@@ -45,4 +45,4 @@ void draw_line(Svg& svg, std::string_view classes, SvgPoint from, SvgPoint to);
 // Every style has its shape.
 void draw_markers(Svg& svg, const std::vector<SvgPoint>& at, std::size_t colour, double radius);
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "report/contour.h"
+#include "lab/drawing/contour.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -125,4 +125,4 @@ std::vector<LineRun> banded(const LineRun& run) {
   return parts;
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

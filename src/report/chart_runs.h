@@ -7,7 +7,7 @@
 #include "report/chart_axis.h"
 #include "report/svg.h"
 
-namespace cautious {
+namespace cautious::report {
 
 struct LineSample {
   double x, y, low, high;  // scaled; low and high are NaN where there is no band
@@ -29,4 +29,4 @@ std::vector<SvgPoint> outline(const LineRun& run, double LineSample::*member, co
 // The parts of a run that have a band.
 std::vector<LineRun> banded(const LineRun& run);
 
-}  // namespace cautious
+}  // namespace cautious::report

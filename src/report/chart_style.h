@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace cautious {
+namespace cautious::report {
 
 inline constexpr std::size_t kSeriesStyles = 8;
 
@@ -61,4 +61,4 @@ text{fill:#e6eaf2}
 }
 )";
 
-}  // namespace cautious
+}  // namespace cautious::report

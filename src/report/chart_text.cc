@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 bool continues_character(char c) { return (c & 0xC0) == 0x80; }
@@ -57,4 +57,4 @@ std::vector<std::string> wrapped(std::string_view text, double font_size, double
   return lines;
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

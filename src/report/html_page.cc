@@ -11,7 +11,7 @@
 #include "report/page_assets.h"
 #include "report/svg.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 std::string base64(std::string_view bytes) {
@@ -139,4 +139,4 @@ std::string HtmlPage::finish() const {
   return text + "</body>\n</html>\n";
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

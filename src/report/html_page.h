@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "report/chart.h"
-#include "report/plane_figure.h"
-#include "report/surface_figure.h"
+#include "lab/drawing/plane_figure.h"
+#include "lab/drawing/surface_figure.h"
 #include "report/table.h"
 
-namespace cautious {
+namespace cautious::report {
 
 struct Figure {
   std::string name;  // of its file: letters, digits, '_'
@@ -52,4 +52,4 @@ class HtmlPage {
 // The data of a chart for the page's script, at most 600 points per series, safe inside <script>.
 std::string chart_json(const LineChart& chart);
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 constexpr double kAscent = 0.8, kDescent = 0.25;
@@ -69,4 +69,4 @@ LabelPlace LabelPlanner::place(SvgPoint point, std::string_view text, double fon
   return best;
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "report/contour.h"
+#include "lab/drawing/contour.h"
 
-namespace cautious {
+namespace cautious::report {
 
 struct LabelPlace {
   SvgPoint at;              // of the text's anchor on its baseline
@@ -31,4 +31,4 @@ class LabelPlanner {
   std::vector<Rectangle> taken_;
 };
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace cautious {
+namespace cautious::report {
 
 // uPlot's are empty where the build could not fetch it; figures are then static.
 extern const std::string_view kReportScript, kSliderScript, kReportStyle, kUplotScript, kUplotStyle, kUplotLicence;
 
-}  // namespace cautious
+}  // namespace cautious::report

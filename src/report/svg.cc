@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace cautious {
+namespace cautious::report {
 
 Svg::Svg(double width, double height, std::string_view title, std::string_view description, std::string_view style) {
   open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
@@ -97,4 +97,4 @@ std::string svg_path(const std::vector<SvgPoint>& points, Ends ends) {
   return data;
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

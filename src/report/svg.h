@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace cautious {
+namespace cautious::report {
 
 struct SvgPoint {
   double x = 0, y = 0;
@@ -46,4 +46,4 @@ enum class Ends { open, closed };
 // Path data through the points, relative to the one before, which is half as long.
 std::string svg_path(const std::vector<SvgPoint>& points, Ends ends);
 
-}  // namespace cautious
+}  // namespace cautious::report

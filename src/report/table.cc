@@ -7,7 +7,7 @@
 
 #include "report/svg.h"
 
-namespace cautious {
+namespace cautious::report {
 namespace {
 
 using Cells = std::vector<std::string>;
@@ -176,4 +176,4 @@ std::string to_html(const Table& table) {
   return text;
 }
 
-}  // namespace cautious
+}  // namespace cautious::report

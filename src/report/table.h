@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace cautious {
+namespace cautious::report {
 
 struct Table {
   std::string name;   // of its files: letters, digits, '_'
@@ -19,4 +19,4 @@ std::string to_markdown(const Table& table);
 std::string to_latex(const Table& table);  // booktabs
 std::string to_html(const Table& table);
 
-}  // namespace cautious
+}  // namespace cautious::report

@@ -16,9 +16,9 @@
 #include <system_error>
 
 #include <cautious/error.h>
-#include "recipe/names.h"
+#include "base/text.h"
 
-namespace cautious {
+namespace cautious::run {
 namespace {
 
 constexpr std::string_view kAside = ".tmp-";  // ".step_00001000.tmp-<process>"
@@ -159,8 +159,8 @@ std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& folder
 
 void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep,
                       const std::function<void(const std::filesystem::path& aside)>& write) {
-  check_range("the step of a checkpoint", static_cast<double>(step), kNonnegative);
-  check_range("the number of checkpoints to keep", static_cast<double>(keep), {1, kLargest, false, true});
+  base::check_range("the step of a checkpoint", static_cast<double>(step), kNonnegative);
+  base::check_range("the number of checkpoints to keep", static_cast<double>(keep), {1, kLargest, false, true});
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail(folder, "make the directory", error.message());
@@ -179,7 +179,7 @@ void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, st
 
 std::filesystem::path find_checkpoint(const std::filesystem::path& run) {
   if (is_model(run)) return run;
-  const std::string name = in_quotes(run.string());
+  const std::string name = base::in_quotes(run.string());
   std::error_code error;
   if (!std::filesystem::is_directory(run, error))
     throw Error(Fault::data, fmt::format("{} is not a directory{}; expected a run directory or a folder with model.safetensors "
@@ -191,8 +191,8 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& run) {
                                          "model.safetensors with config.json",
                                          name));
   if (!is_model(all.back().path))
-    throw Error(Fault::data, fmt::format("{} has no model.safetensors with config.json", in_quotes(all.back().path.string())));
+    throw Error(Fault::data, fmt::format("{} has no model.safetensors with config.json", base::in_quotes(all.back().path.string())));
   return all.back().path;
 }
 
-}  // namespace cautious
+}  // namespace cautious::run

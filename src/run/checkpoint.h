@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace cautious {
+namespace cautious::run {
 
 struct CheckpointInfo {
   std::int64_t step;
@@ -27,4 +27,4 @@ void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, st
 // and config.json. Otherwise an Error(Fault::data) that says what was looked for.
 std::filesystem::path find_checkpoint(const std::filesystem::path& run);
 
-}  // namespace cautious
+}  // namespace cautious::run

@@ -9,7 +9,7 @@
 
 #include <cautious/error.h>
 
-namespace cautious {
+namespace cautious::run {
 namespace {
 
 std::string header(const std::vector<std::string>& tensors) { return nlohmann::json{{"tensors", tensors}}.dump() + "\n"; }
@@ -54,7 +54,7 @@ DecayTraceWriter::DecayTraceWriter(const std::filesystem::path& directory, const
     }
     std::filesystem::resize_file(path, keep);
   }
-  file_ = std::make_unique<AppendFile>(path);
+  file_ = std::make_unique<base::AppendFile>(path);
   if (last_step == 0) file_->append(head);
 }
 
@@ -91,4 +91,4 @@ double DecayTrace::ratio(std::int64_t step, std::size_t tensor) const {
 
 double DecayTrace::budget(std::int64_t step) const { return budgets_.at(static_cast<std::size_t>(step - 1)); }
 
-}  // namespace cautious
+}  // namespace cautious::run

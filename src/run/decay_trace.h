@@ -11,9 +11,9 @@
 
 #include <cautious/report.h>
 
-#include "run/append_file.h"
+#include "base/append_file.h"
 
-namespace cautious {
+namespace cautious::run {
 
 inline constexpr const char* kDecayTrace = "decay_trace.bin";
 
@@ -24,7 +24,7 @@ class DecayTraceWriter {
   void add(const StepReport& report);
 
  private:
-  std::unique_ptr<AppendFile> file_;
+  std::unique_ptr<base::AppendFile> file_;
 };
 
 class DecayTrace {
@@ -44,4 +44,4 @@ class DecayTrace {
   std::vector<double> budgets_;
 };
 
-}  // namespace cautious
+}  // namespace cautious::run

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "io/atomic_file.h"
-#include "recipe/names.h"
-#include "run/append_file.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "base/append_file.h"
 
-namespace cautious {
+namespace cautious::run {
 namespace {
 
 [[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, const std::string& why) {
-  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, in_quotes(path.string()), why));
+  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, base::in_quotes(path.string()), why));
 }
 
 // What is inside, sorted, but for what a killed RunDirectory::create leaves.
@@ -44,13 +44,13 @@ void require_empty(const std::filesystem::path& path) {
   constexpr std::size_t kShown = 3;
   std::string some;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    const std::string name = in_quotes(names[i]);
+    const std::string name = base::in_quotes(names[i]);
     some += fmt::format("{}{}", i == 0 ? "" : ", ", std::string_view(name).substr(1, name.size() - 2));
   }
   const bool is_run = std::ranges::find(names, "config.toml") != names.end();
   throw Error(
       Fault::usage,
-      fmt::format("out: {} is not empty ({}{}); {}choose another directory", in_quotes(path.string()), some,
+      fmt::format("out: {} is not empty ({}{}); {}choose another directory", base::in_quotes(path.string()), some,
                   names.size() > kShown ? ", ..." : "",
                   is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", shell_word(path)) : ""));
 }
@@ -74,9 +74,9 @@ RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string
   std::filesystem::create_directories(path, error);
   if (error) fail("make the directory", path, error.message());
   require_empty(path);  // before anything is written into someone's folder
-  RunDirectory run(path, DirectoryLock(path));
+  RunDirectory run(path, base::DirectoryLock(path));
   require_empty(path);  // another process may have been faster
-  io::write_atomically(run.config(), config);
+  base::write_atomically(run.config(), config);
   return run;
 }
 
@@ -88,16 +88,16 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
     if (!std::filesystem::status_known(status)) fail("open", path, error.message());
     throw Error(
         Fault::usage,
-        fmt::format("out: {} is no run to continue: {}; to begin one: cautious train --out {}", in_quotes(path.string()),
+        fmt::format("out: {} is no run to continue: {}; to begin one: cautious train --out {}", base::in_quotes(path.string()),
                     std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
                     shell_word(path)));
   }
-  return RunDirectory(path, DirectoryLock(path));
+  return RunDirectory(path, base::DirectoryLock(path));
 }
 
 void RunDirectory::log(std::string_view line) const {
   const auto now = fmt::gmtime(std::time(nullptr));
-  AppendFile(path_ / "log.txt").append(fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line));
+  base::AppendFile(path_ / "log.txt").append(fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line));
 }
 
-}  // namespace cautious
+}  // namespace cautious::run

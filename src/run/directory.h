@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "run/directory_lock.h"
+#include "base/directory_lock.h"
 
-namespace cautious {
+namespace cautious::run {
 
 class RunDirectory {
  public:
@@ -29,12 +29,12 @@ class RunDirectory {
   void log(std::string_view line) const;
 
  private:
-  RunDirectory(std::filesystem::path path, DirectoryLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  RunDirectory(std::filesystem::path path, base::DirectoryLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
-  DirectoryLock lock_;
+  base::DirectoryLock lock_;
 };
 
 // A path in a command that is shown: as a shell takes it.
 std::string shell_word(const std::filesystem::path& path);
 
-}  // namespace cautious
+}  // namespace cautious::run

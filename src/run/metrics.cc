@@ -15,18 +15,18 @@
 #include <unordered_map>
 
 #include <cautious/error.h>
-#include "io/atomic_file.h"
-#include "recipe/names.h"
-#include "run/append_file.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "base/append_file.h"
 #include "run/tensorboard.h"
 
-namespace cautious {
+namespace cautious::run {
 namespace {
 
 constexpr std::string_view kEvents = "events.out.tfevents.";
 
 // Shortest text that reads back as the same double; "-0" would read back as an integer.
-std::string number_text(double value) { return value == 0 && std::signbit(value) ? "-0.0" : to_text(value); }
+std::string number_text(double value) { return value == 0 && std::signbit(value) ? "-0.0" : base::to_text(value); }
 
 std::string json_of(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -104,7 +104,7 @@ std::filesystem::path new_events(const std::filesystem::path& folder, const std:
   const auto path = folder / fmt::format("{}{:010}.{}", kEvents, static_cast<std::int64_t>(now()), host.data());
   std::string records = tensorboard_version(rows.empty() ? now() : std::min(wall_time(rows.front()), now()));
   for (const MetricsRow& row : rows) records += event(row);
-  io::write_atomically(path, records);
+  base::write_atomically(path, records);
   return path;
 }
 
@@ -112,8 +112,8 @@ std::filesystem::path new_events(const std::filesystem::path& folder, const std:
 
 struct MetricsWriter::Parts {
   Columns columns;
-  AppendFile jsonl, csv;
-  std::optional<AppendFile> events;
+  base::AppendFile jsonl, csv;
+  std::optional<base::AppendFile> events;
 
   Parts(Columns all, const std::filesystem::path& directory)
       : columns(std::move(all)), jsonl(directory / "metrics.jsonl"), csv(directory / "metrics.csv") {}
@@ -131,8 +131,8 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& directory, std::vector
     jsonl += to_json(row) + '\n';
     csv += csv_line(row, columns);
   }
-  io::write_atomically(directory / "metrics.jsonl", jsonl);
-  io::write_atomically(directory / "metrics.csv", csv);
+  base::write_atomically(directory / "metrics.jsonl", jsonl);
+  base::write_atomically(directory / "metrics.csv", csv);
   parts_ = std::make_unique<Parts>(std::move(columns), directory);
   const auto path = tensorboard ? new_events(directory / "tb", rows) : std::filesystem::path{};
   remove_events(directory / "tb", path);
@@ -148,9 +148,9 @@ void MetricsWriter::add(const MetricsRow& row) {
     const auto place = columns.places.find(name);
     if (place == columns.places.end())
       throw Error(Fault::usage,
-                  unknown("metric", name, std::vector<std::string_view>(columns.names.begin(), columns.names.end())));
+                  base::unknown("metric", name, std::vector<std::string_view>(columns.names.begin(), columns.names.end())));
     if (seen[place->second])
-      throw Error(Fault::usage, fmt::format("metric {} occurs twice in the row of step {}", in_quotes(name), row.step));
+      throw Error(Fault::usage, fmt::format("metric {} occurs twice in the row of step {}", base::in_quotes(name), row.step));
     seen[place->second] = true;
   }
   parts_->jsonl.append(to_json(row) + '\n');
@@ -165,4 +165,4 @@ std::string to_json(const MetricsRow& row) {
   return line + '}';
 }
 
-}  // namespace cautious
+}  // namespace cautious::run

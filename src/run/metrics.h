@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace cautious {
+namespace cautious::run {
 
 // Numbers by column, in the order of the columns; a column may be missing. "step" is always there.
 struct MetricsRow {
@@ -41,4 +41,4 @@ class MetricsWriter {
 // {"step":10,"loss":2.5,...}: the line of metrics.jsonl without its end.
 std::string to_json(const MetricsRow& row);
 
-}  // namespace cautious
+}  // namespace cautious::run

@@ -5,7 +5,7 @@
 
 #include "git_hash.h"
 
-namespace cautious {
+namespace cautious::run {
 namespace {
 
 std::string cpu_name() {
@@ -30,4 +30,4 @@ Provenance provenance() {
   return {CAUTIOUS_VERSION, CAUTIOUS_GIT, compiler_name(), cpu_name(), static_cast<int>(std::thread::hardware_concurrency())};
 }
 
-}  // namespace cautious
+}  // namespace cautious::run

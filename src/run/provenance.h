@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace cautious {
+namespace cautious::run {
 
 struct Provenance {
   std::string version;   // "0.1.0"
@@ -15,4 +15,4 @@ struct Provenance {
 
 Provenance provenance();
 
-}  // namespace cautious
+}  // namespace cautious::run

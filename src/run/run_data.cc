@@ -7,7 +7,7 @@
 
 #include <cautious/error.h>
 
-namespace cautious {
+namespace cautious::run {
 namespace {
 
 // The model's vocabulary must hold every token that can come.
@@ -38,4 +38,4 @@ RunData open_data(const RunConfig& config, const std::function<void(const std::s
   return {std::move(tokenizer), std::move(corpus)};
 }
 
-}  // namespace cautious
+}  // namespace cautious::run

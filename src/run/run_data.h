@@ -5,9 +5,9 @@
 #include <string>
 
 #include "data/corpus.h"
-#include "run/config/config.h"
+#include "run/config.h"
 
-namespace cautious {
+namespace cautious::run {
 
 struct RunData {
   data::Tokenizer tokenizer;
@@ -18,4 +18,4 @@ struct RunData {
 // also a vocabulary that model.vocab does not hold.
 RunData open_data(const RunConfig& config, const std::function<void(const std::string& what, double part)>& progress);
 
-}  // namespace cautious
+}  // namespace cautious::run

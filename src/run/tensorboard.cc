@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace cautious {
+namespace cautious::run {
 namespace {
 
 // The Castagnoli polynomial, lowest bit first.
@@ -76,4 +76,4 @@ std::string tensorboard_scalars(double wall_time, std::int64_t step, std::span<c
   return record(field(1, wall_time) + field(2, step) + field(5, std::string_view(summary)));
 }
 
-}  // namespace cautious
+}  // namespace cautious::run

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace cautious {
+namespace cautious::run {
 
 std::uint32_t crc32c(std::string_view bytes);
 
@@ -17,4 +17,4 @@ std::uint32_t crc32c(std::string_view bytes);
 std::string tensorboard_version(double wall_time);
 std::string tensorboard_scalars(double wall_time, std::int64_t step, std::span<const std::pair<std::string, double>> values);
 
-}  // namespace cautious
+}  // namespace cautious::run

@@ -8,7 +8,7 @@
 #include <cautious/error.h>
 #include <cautious/recipe.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::study {
 namespace {
@@ -36,14 +36,14 @@ const std::vector<Setup>& setups() {
 const Setup& setup_of(const std::string& optimizer) {
   std::vector<std::string_view> names;
   for (const Setup& setup : setups()) names.push_back(setup.optimizer);
-  return setups()[index_of_name("optimizer", optimizer, names)];
+  return setups()[base::index_of_name("optimizer", optimizer, names)];
 }
 
 double lr_of(const Comparison& c) { return c.lr > 0 ? c.lr : setup_of(c.optimizer).lr; }
 
 Overrides base_of(const Comparison& c) {
   Overrides base{
-      {"model.preset", c.preset}, {"data.path", c.data}, {"optimizer.name", c.optimizer}, {"optimizer.lr", to_text(lr_of(c))}};
+      {"model.preset", c.preset}, {"data.path", c.data}, {"optimizer.name", c.optimizer}, {"optimizer.lr", base::to_text(lr_of(c))}};
   for (const auto& [key, value] : setup_of(c.optimizer).keys) base.emplace_back(key, value);
   base.emplace_back("schedule.warmup_ratio", "0.1");
   base.emplace_back(c.steps > 0 ? "train.steps" : "train.tokens_per_param", c.steps > 0 ? fmt::format("{}", c.steps) : "20");
@@ -63,7 +63,7 @@ std::vector<double> usual_lambdas(double lr) {
 Axis lambdas_of(const Comparison& c) {
   Axis axis{"optimizer.weight_decay", {}};
   for (const double lambda : c.lambdas.empty() ? usual_lambdas(lr_of(c)) : c.lambdas) {
-    check_range("a value of lambdas", lambda, kPositive);
+    base::check_range("a value of lambdas", lambda, kPositive);
     axis.values.push_back(fmt::format("{:.6g}", lambda));
   }
   return axis;
@@ -72,7 +72,7 @@ Axis lambdas_of(const Comparison& c) {
 }  // namespace
 
 Plan compare_plan(const Comparison& c) {
-  check_range("seeds", static_cast<double>(c.seeds), {1, 10000, false, false});
+  base::check_range("seeds", static_cast<double>(c.seeds), {1, 10000, false, false});
   Plan plan;
   plan.title = fmt::format("Does cautious weight decay help {}?", c.optimizer);
   plan.about = fmt::format(

@@ -6,8 +6,8 @@
 
 namespace cautious::study {
 
-RunConfig Controls::config_of(const PlannedRun& run) const {
-  RunConfig config = run.config;
+run::RunConfig Controls::config_of(const PlannedRun& run) const {
+  run::RunConfig config = run.config;
   if (run.follows < 0) return config;
   const auto arm = std::ranges::find(plan_.arms, run.arm, &Arm::name);
   const bool density = arm != plan_.arms.end() && !arm->density_of.empty();
@@ -20,9 +20,9 @@ bool Controls::must_begin_again(std::size_t run) const {
   const FinishedRun& one = runs_[run];
   const std::filesystem::path folder = directory_.run(one.run), file = folder / "config.toml";
   if (one.status == RunStatus::diverged || !std::filesystem::exists(file)) return false;
-  if (is_awaited(run) && !std::filesystem::exists(folder / kDecayTrace)) return true;
+  if (is_awaited(run) && !std::filesystem::exists(folder / run::kDecayTrace)) return true;
   if (one.run.follows < 0 || one.status == RunStatus::done) return false;
-  const RunConfig now = config_of(one.run), then = read_config({.file = file, .preset = "", .overrides = {}});
+  const run::RunConfig now = config_of(one.run), then = run::read_config({.file = file, .preset = "", .overrides = {}});
   return now.optimizer.density_from != then.optimizer.density_from || now.optimizer.budget_from != then.optimizer.budget_from;
 }
 

@@ -17,7 +17,7 @@ class Controls {
       : directory_(directory), plan_(plan), runs_(runs) {}
 
   // The run's configuration, with the directory of the run it follows.
-  RunConfig config_of(const PlannedRun& run) const;
+  run::RunConfig config_of(const PlannedRun& run) const;
 
   // A run that was no one's to follow wrote no trace, and one cannot be had later; a control that has not ended reads the trace
   // where its configuration says, and the study may have been moved.

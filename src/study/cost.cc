@@ -17,9 +17,9 @@ struct RunCost {
   double operations, memory;
 };
 
-RunCost cost_of(const RunConfig& config) {
-  const std::int64_t sequence = sequence_length(config), part = config.train.batch_size / config.train.grad_accum;
-  const ModelSize size = size_of(config.model.shape, part, sequence, config.model.recompute);
+RunCost cost_of(const run::RunConfig& config) {
+  const std::int64_t sequence = run::sequence_length(config), part = config.train.batch_size / config.train.grad_accum;
+  const model::ModelSize size = size_of(config.model.shape, part, sequence, config.model.recompute);
   const auto steps = static_cast<double>(steps_of(config));
   const double trained = steps * static_cast<double>(config.train.batch_size * sequence);
   const double evaluations = config.eval.every > 0 ? 1 + steps / static_cast<double>(config.eval.every) : 1;

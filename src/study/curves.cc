@@ -5,9 +5,9 @@
 
 namespace cautious::study {
 
-Curve curve_of(const std::vector<MetricsRow>& rows, const std::string& column) {
+Curve curve_of(const std::vector<run::MetricsRow>& rows, const std::string& column) {
   Curve curve;
-  for (const MetricsRow& row : rows) {
+  for (const run::MetricsRow& row : rows) {
     const auto found = std::ranges::find(row.values, column, &std::pair<std::string, double>::first);
     if (found == row.values.end() || !std::isfinite(found->second)) continue;
     curve.steps.push_back(static_cast<double>(row.step));
@@ -27,12 +27,12 @@ Curve summed(const Curve& curve) {
   return result;
 }
 
-ChartSeries mean_series(const std::vector<Curve>& curves) {
+report::ChartSeries mean_series(const std::vector<Curve>& curves) {
   std::map<double, std::vector<double>> by_step;
   for (const Curve& curve : curves) {
     for (std::size_t i = 0; i < curve.steps.size(); ++i) by_step[curve.steps[i]].push_back(curve.values[i]);
   }
-  ChartSeries series;
+  report::ChartSeries series;
   for (const auto& [step, values] : by_step) {
     if (values.size() != curves.size()) continue;
     double sum = 0;
@@ -47,13 +47,13 @@ ChartSeries mean_series(const std::vector<Curve>& curves) {
   return series;
 }
 
-const std::vector<MetricsRow>& StudyMetrics::rows(const FinishedRun& run) {
+const std::vector<run::MetricsRow>& StudyMetrics::rows(const FinishedRun& run) {
   const auto known = read_.find(run.run.folder);
   if (known != read_.end()) return known->second;
   const auto file = results_.directory / "runs" / run.run.folder / "metrics.jsonl";
   std::error_code error;
   const bool there = std::filesystem::exists(file, error);
-  return read_[run.run.folder] = there ? read_metrics(file) : std::vector<MetricsRow>{};
+  return read_[run.run.folder] = there ? run::read_metrics(file) : std::vector<run::MetricsRow>{};
 }
 
 std::vector<Curve> StudyMetrics::curves(const std::string& arm, const Overrides& point, const std::string& column) {

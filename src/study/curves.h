@@ -16,14 +16,14 @@ struct Curve {
   std::vector<double> steps, values;  // rows without the column or with a number that is not finite are left out
 };
 
-Curve curve_of(const std::vector<MetricsRow>& rows, const std::string& column);
+Curve curve_of(const std::vector<run::MetricsRow>& rows, const std::string& column);
 
 // The sum over the steps so far, from a column that has a number of single steps: a logged step stands for those since the one
 // before it.
 Curve summed(const Curve& curve);
 
 // Mean at the steps that all have, with the lowest and the highest as the band where there are several.
-ChartSeries mean_series(const std::vector<Curve>& curves);
+report::ChartSeries mean_series(const std::vector<Curve>& curves);
 
 // The metrics of a study's runs, each read when it is first asked for.
 class StudyMetrics {
@@ -34,9 +34,9 @@ class StudyMetrics {
   std::vector<Curve> curves(const std::string& arm, const Overrides& point, const std::string& column);
 
  private:
-  const std::vector<MetricsRow>& rows(const FinishedRun& run);
+  const std::vector<run::MetricsRow>& rows(const FinishedRun& run);
   const Results& results_;
-  std::map<std::string, std::vector<MetricsRow>> read_;
+  std::map<std::string, std::vector<run::MetricsRow>> read_;
 };
 
 }  // namespace cautious::study

@@ -4,9 +4,9 @@
 
 #include <cautious/error.h>
 
-#include "data/digest.h"
-#include "recipe/names.h"
-#include "run/config/config_keys.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "run/config_keys.h"
 #include "study/plan_check.h"
 #include "study/plan_keys.h"
 
@@ -45,7 +45,7 @@ std::vector<Overrides> points_in(const Plan& plan, const Arm& arm) {
 
 std::string text_of(const Overrides& point) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", without_section(key), value));
+  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", run::without_section(key), value));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -77,12 +77,12 @@ std::string without_flags(std::string words, const Overrides& settings) {
   return words;
 }
 
-RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, const std::string& before) {
+run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, const std::string& before) {
   Overrides settings = settings_of(plan, arm, point);
   put(settings, {{"train.seed", fmt::format("{}", seed)}, {"train.threads", "1"}});
   if (is_followed(plan, arm)) put(settings, {{"log.decay_trace", "true"}});
   try {
-    RunConfig config = read_config({.file = {}, .preset = "", .overrides = settings});
+    run::RunConfig config = run::read_config({.file = {}, .preset = "", .overrides = settings});
     config.optimizer.density_from.clear();
     config.optimizer.budget_from.clear();
     return config;
@@ -99,18 +99,18 @@ bool changes_numbers(std::string_view key) {
 }
 
 // Keys and values alone: comments and help texts may change.
-std::string hash_of(const RunConfig& config, const std::string& followed) {
+std::string hash_of(const run::RunConfig& config, const std::string& followed) {
   std::string text;
-  for (const ConfigKey& key : config_keys(config)) {
+  for (const run::ConfigKey& key : run::config_keys(config)) {
     if (changes_numbers(key.name)) text += fmt::format("{} = {}\n", key.name, key.value);
   }
-  return data::sha256_of(text + followed).substr(0, 16);
+  return base::sha256_of(text + followed).substr(0, 16);
 }
 
 std::string folder_of(const PlannedRun& run) {
   constexpr std::size_t kLongest = 100;
   std::string name = run.arm;
-  for (const auto& [key, value] : run.point) name += fmt::format("_{}={}", without_section(key), value);
+  for (const auto& [key, value] : run.point) name += fmt::format("_{}={}", run::without_section(key), value);
   for (char& c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!plain && std::string_view("-_+.=").find(c) == std::string_view::npos) c = '-';
@@ -126,7 +126,7 @@ std::vector<const Arm*> in_order(const Plan& plan) {
   return arms;
 }
 
-std::ptrdiff_t place_of(const std::vector<PlannedRun>& runs, const std::string& arm, const PlannedRun& like) {
+std::ptrdiff_t run::place_of(const std::vector<PlannedRun>& runs, const std::string& arm, const PlannedRun& like) {
   const auto found = std::ranges::find_if(
       runs, [&](const PlannedRun& run) { return run.arm == arm && run.seed == like.seed && run.point == like.point; });
   return found - runs.begin();
@@ -169,7 +169,7 @@ void check_follows(const PlannedRun& run, const PlannedRun& followed, const std:
                             before, run.arm, steps, followed.arm, most));
   }
   const auto same = [](const Shape& a, const Shape& b) { return a.name == b.name && a.sides == b.sides; };
-  if (!std::ranges::equal(parameter_shapes(run.config.model.shape), parameter_shapes(followed.config.model.shape), same)) {
+  if (!std::ranges::equal(model::parameter_shapes(run.config.model.shape), model::parameter_shapes(followed.config.model.shape), same)) {
     throw Error(Fault::usage,
                 fmt::format("{}arm '{}' has another model than arm '{}', which it follows; remove its keys of model", before,
                             run.arm, followed.arm));
@@ -183,7 +183,7 @@ PlannedRun planned(const Plan& plan, const Arm& arm, Overrides point, std::uint6
   run.config = config_of(plan, arm, run.point, seed, where);
   std::string followed;
   if (const Arm* other = followed_by(plan, arm)) {
-    run.follows = place_of(before, other->name, run);
+    run.follows = run::place_of(before, other->name, run);
     const PlannedRun& leader = before.at(static_cast<std::size_t>(run.follows));
     check_follows(run, leader, where);
     followed = fmt::format("{} {}\n", arm.density_of.empty() ? "budget_of" : "density_of", leader.hash);

@@ -6,7 +6,7 @@
 
 #include <cautious/error.h>
 
-#include "run/config/config_keys.h"
+#include "run/config_keys.h"
 #include "study/plan_keys.h"
 
 namespace cautious::study {
@@ -20,7 +20,7 @@ std::vector<PlannedRun> runs_of_one_seed(Plan plan) {
 std::string name_of(const std::string& arm, const Overrides& point) {
   std::string name = arm;
   for (const auto& [key, value] : point) {
-    name += fmt::format("{}{}-{}", name.empty() ? "" : "+", without_section(key), value);
+    name += fmt::format("{}{}-{}", name.empty() ? "" : "+", run::without_section(key), value);
   }
   return name;
 }

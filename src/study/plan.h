@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/config/config.h"
+#include "run/config.h"
 
 namespace cautious::study {
 
@@ -82,7 +82,7 @@ struct PlannedRun {
   std::string arm;
   Overrides point;  // of the grid; empty where the arm has none
   std::uint64_t seed = 0;
-  RunConfig config;             // complete; for a control without the directory it follows
+  run::RunConfig config;             // complete; for a control without the directory it follows
   std::string hash;             // of the configuration (and of the followed run's): 16 hex digits
   std::string folder;           // "cwd_weight_decay=0.1_seed=0_<hash>", below runs/
   std::ptrdiff_t follows = -1;  // place of the run it follows

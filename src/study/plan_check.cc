@@ -7,7 +7,7 @@
 
 #include <cautious/error.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 #include "study/plan_keys.h"
 
 namespace cautious::study {
@@ -34,7 +34,7 @@ void check_name(const std::string& before, const std::string& name) {
     return letter || c == '-' || c == '_' || c == '+' || c == '.';
   };
   if (!name.empty() && name.size() <= kLongest && std::ranges::all_of(name, good)) return;
-  refuse(fmt::format("{}name is {}; valid: 1 to {} letters, digits, '-', '_', '+' and '.'", before, in_quotes(name), kLongest));
+  refuse(fmt::format("{}name is {}; valid: 1 to {} letters, digits, '-', '_', '+' and '.'", before, base::in_quotes(name), kLongest));
 }
 
 void check_names(const Plan& plan, const PlanLines& lines) {
@@ -66,7 +66,7 @@ void check_grid(const Plan& plan, const PlanLines& lines) {
     std::set<std::string> values;
     for (const std::string& value : axis.values) {
       check_setting(before, axis.key, value);
-      if (!values.insert(value).second) refuse(fmt::format("{}{} has {} twice", before, axis.key, in_quotes(value)));
+      if (!values.insert(value).second) refuse(fmt::format("{}{} has {} twice", before, axis.key, base::in_quotes(value)));
     }
     if (values.empty()) {
       refuse(fmt::format("{}{} has no values; write them between [ and ], or remove the axis", before, axis.key));
@@ -110,7 +110,7 @@ void check_control(const Plan& plan, std::size_t place, const PlanLines& lines) 
   const auto names = names_of(plan);
   if (density && !arm.budget_of.empty()) refuse(fmt::format("{}density_of and budget_of are both set; keep one", before));
   const auto found = std::ranges::find(names, name);
-  if (found == names.end()) refuse(fmt::format("{}{}: {}", before, key, unknown("arm", name, names)));
+  if (found == names.end()) refuse(fmt::format("{}{}: {}", before, key, base::unknown("arm", name, names)));
   const Arm& other = plan.arms[static_cast<std::size_t>(found - names.begin())];
   if (&other == &arm) refuse(fmt::format("{}{} is the arm itself; name the arm that it is a control of", before, key));
   if (!other.density_of.empty() || !other.budget_of.empty()) {
@@ -146,7 +146,7 @@ void check_contrasts(const Plan& plan, const PlanLines& lines) {
     for (const auto& [key, name] : {std::pair<std::string_view, std::string_view>{"a", contrast.a}, {"b", contrast.b}}) {
       const std::string before = lines.before(part_of("contrast", i, key));
       if (std::ranges::find(names, name) == names.end())
-        refuse(fmt::format("{}{}: {}", before, key, unknown("arm", name, names)));
+        refuse(fmt::format("{}{}: {}", before, key, base::unknown("arm", name, names)));
     }
     if (contrast.a == contrast.b) {
       refuse(fmt::format("{}a and b are both '{}'; name two arms", lines.before(part_of("contrast", i)), contrast.a));

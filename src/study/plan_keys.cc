@@ -13,19 +13,19 @@
 #include <cautious/error.h>
 #include <cautious/recipe.h>
 
-#include "recipe/names.h"
-#include "run/config/config_keys.h"
+#include "base/text.h"
+#include "run/config_keys.h"
 
 namespace cautious::study {
 namespace {
 
 struct Setter {
   Key key;
-  RunConfig config;  // one that has the key
+  run::RunConfig config;  // one that has the key
 };
 using Setters = std::map<std::string, std::vector<Setter>, std::less<>>;  // of a key that rules take differently, several
 
-void add(Setters& all, const RunConfig& config) {
+void add(Setters& all, const run::RunConfig& config) {
   for (const Key& key : keys_of(config)) {
     std::vector<Setter>& same = all[key.name];
     const bool known = std::ranges::any_of(same, [&](const Setter& s) { return s.key.valid == key.valid; });
@@ -35,15 +35,15 @@ void add(Setters& all, const RunConfig& config) {
 
 Setters every_setter() {
   Setters all;
-  RunConfig config;
+  run::RunConfig config;
   for (const std::string& name : recipe_names()) {
     for (const std::string& decay_name : decay_names()) {
       config.optimizer.recipe = recipe(name);
       config.optimizer.recipe.decay = decay(decay_name);
       add(all, config);
     }
-    if (!works_on_matrices(config.optimizer.recipe.rule)) continue;
-    for (const std::string& rest : rest_names()) {
+    if (!run::works_on_matrices(config.optimizer.recipe.rule)) continue;
+    for (const std::string& rest : run::rest_names()) {
       for (const std::string& decay_name : decay_names()) {
         config.optimizer.rest = recipe(rest);
         config.optimizer.rest.decay = decay(decay_name);
@@ -59,22 +59,22 @@ const Setters& setters() {
   return all;
 }
 
-[[noreturn]] void refuse_key(std::string_view before, const std::string& key) {
+[[noreturn]] void run::refuse_key(std::string_view before, const std::string& key) {
   std::vector<std::string_view> names, endings, siblings;
   for (const auto& [name, same] : setters()) {
     names.push_back(name);
-    endings.push_back(without_section(name));
-    if (section_of(name) == section_of(key)) siblings.push_back(endings.back());
+    endings.push_back(run::without_section(name));
+    if (run::section_of(name) == run::section_of(key)) siblings.push_back(endings.back());
   }
-  const std::string_view ending = without_section(key);
-  std::string_view meant = closest(key, names);
+  const std::string_view ending = run::without_section(key);
+  std::string_view meant = base::closest(key, names);
   if (meant.empty()) {
-    const auto found = std::ranges::find(endings, closest(ending, endings));
+    const auto found = std::ranges::find(endings, base::closest(ending, endings));
     if (found != endings.end()) meant = names[static_cast<std::size_t>(found - endings.begin())];
   }
-  const std::string choices = siblings.empty() ? fmt::format("sections: {}", join(config_sections()))
-                                               : fmt::format("keys of [{}]: {}", section_of(key), join(siblings));
-  throw Error(Fault::usage, fmt::format("{}no key named {};{} {}", before, in_quotes(key),
+  const std::string choices = siblings.empty() ? fmt::format("sections: {}", base::join(run::config_sections()))
+                                               : fmt::format("keys of [{}]: {}", run::section_of(key), base::join(siblings));
+  throw Error(Fault::usage, fmt::format("{}no key named {};{} {}", before, base::in_quotes(key),
                                         meant.empty() ? "" : fmt::format(" did you mean '{}'?", meant), choices));
 }
 
@@ -93,11 +93,11 @@ void check_setting(std::string_view before, const std::string& key, const std::s
     throw Error(Fault::usage, fmt::format("{}{} cannot be set: {}", before, key, decided->second));
   }
   const auto found = setters().find(key);
-  if (found == setters().end()) refuse_key(before, key);
+  if (found == setters().end()) run::refuse_key(before, key);
   std::exception_ptr first;
   for (const Setter& setter : found->second) {
     try {
-      RunConfig config = setter.config;
+      run::RunConfig config = setter.config;
       setter.key.set(config, fmt::format("{}{}", before, key), {ConfigValue::Kind::typed, value});
       return;
     } catch (const Error&) {
@@ -108,7 +108,7 @@ void check_setting(std::string_view before, const std::string& key, const std::s
 }
 
 bool compete(std::string_view key, std::string_view other) {
-  const auto rivals = rivals_of(key);
+  const auto rivals = run::rivals_of(key);
   return key == other || std::ranges::find(rivals, other) != rivals.end();
 }
 

@@ -9,7 +9,7 @@
 
 #include <cautious/error.h>
 
-#include "io/shown.h"
+#include "base/shown.h"
 #include "study/plan_check.h"
 #include "study/plan_toml.h"
 
@@ -79,7 +79,7 @@ class Reader {
     }
   }
 
-  Overrides read_settings(const Place& place, const toml::table& table, const std::string& part, Names others = {}) {
+  Overrides read_settings(const Place& place, const toml::table& table, const std::string& part, base::Names others = {}) {
     Overrides all;
     for (const Setting& setting : settings_in(place, table, others)) {
       lines_.set(part + " " + setting.key, line_of(*setting.value));
@@ -96,7 +96,7 @@ class Reader {
       if (!values) {
         refuse(place, *setting.value,
                fmt::format("{} of [grid] is {}, not an array; write \"{}\" = [...], or put the key under [base]", setting.key,
-                           in_quotes(typed_text(place, setting.key, *setting.value)), setting.key));
+                           base::in_quotes(typed_text(place, setting.key, *setting.value)), setting.key));
       }
       Axis axis{setting.key, {}};
       for (const toml::node& value : *values) axis.values.push_back(typed_text(place, setting.key, value));
@@ -121,9 +121,9 @@ class Reader {
   // A word that is no section and has no dot is meant as one of the arm's own.
   void check_arm_keys(const Place& place, const toml::table& table) const {
     for (const auto& [key, node] : table) {
-      const std::string_view meant = closest(key.str(), kArm);
+      const std::string_view meant = base::closest(key.str(), kArm);
       if (node.is_table() || meant == key.str() || key.str().find('.') != std::string_view::npos) continue;
-      refuse(place, node, unknown("key of [[arm]]", key.str(), kArm) + ", and a run's, as in optimizer.lr");
+      refuse(place, node, base::unknown("key of [[arm]]", key.str(), kArm) + ", and a run's, as in optimizer.lr");
     }
   }
 
@@ -151,7 +151,7 @@ class Reader {
     return string_in(place, table, key);
   }
 
-  void locate(const std::string& part, const toml::table& table, Names keys) {
+  void locate(const std::string& part, const toml::table& table, base::Names keys) {
     lines_.set(part, line_of(table));
     for (const std::string_view key : keys) {
       if (const toml::node* node = table.get(key)) lines_.set(fmt::format("{} {}", part, key), line_of(*node));
@@ -189,7 +189,7 @@ toml::table parsed(const std::string& text, const std::string& name) {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
-    throw Error(Fault::usage, fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, io::shown(error.description())));
+    throw Error(Fault::usage, fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, base::shown(error.description())));
   }
 }
 

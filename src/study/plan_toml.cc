@@ -6,16 +6,16 @@
 
 #include <cautious/error.h>
 
-#include "run/config/config_keys.h"
-#include "run/config/config_value.h"
+#include "run/config_keys.h"
+#include "run/config_value.h"
 
 namespace cautious::study {
 namespace {
 
 std::string described(const toml::node& node) {
-  if (const auto* string = node.as_string()) return "the string " + in_quotes(string->get());
+  if (const auto* string = node.as_string()) return "the string " + base::in_quotes(string->get());
   if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
-  if (const auto* number = node.as_floating_point()) return to_text(number->get());
+  if (const auto* number = node.as_floating_point()) return base::to_text(number->get());
   if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
   return node.is_table() ? "a table" : node.is_array() ? "an array" : "a date or a time";
 }
@@ -42,16 +42,16 @@ std::string text_of(const Place& place, std::string_view key, const toml::array&
   return fmt::format("{}", fmt::join(items, ","));
 }
 
-void collect(std::vector<Setting>& all, const Place& place, const std::string& prefix, const toml::table& table, Names others) {
+void collect(std::vector<Setting>& all, const Place& place, const std::string& prefix, const toml::table& table, base::Names others) {
   for (const auto& [key, node] : table) {
     if (std::ranges::find(others, key.str()) != others.end()) continue;
     const std::string name = prefix + std::string(key.str());
-    const auto sections = config_sections();
+    const auto sections = run::config_sections();
     const bool is_section = std::ranges::find(sections, name) != sections.end();
     if (const auto* inner = node.as_table(); inner && is_section) {
       collect(all, place, name + ".", *inner, {});
     } else if (inner) {
-      refuse(place, node, unknown("section", name, sections));
+      refuse(place, node, base::unknown("section", name, sections));
     } else if (is_section) {
       refuse(place, node, fmt::format("{} is a section, not a value; write {}.<key> = <value>", name, name));
     } else {
@@ -68,11 +68,11 @@ void refuse(const Place& place, const toml::node& at, std::string_view words) {
   throw Error(Fault::usage, fmt::format("{}:{}: {}", place.file, line_of(at), words));
 }
 
-void check_keys(const Place& place, const toml::table& table, Names names) {
+void check_keys(const Place& place, const toml::table& table, base::Names names) {
   for (const auto& [key, node] : table) {
     if (std::ranges::find(names, key.str()) != names.end()) continue;
     const std::string what = place.table.empty() ? "key of a plan" : "key of " + place.table;
-    refuse(place, node, unknown(what, key.str(), names));
+    refuse(place, node, base::unknown(what, key.str(), names));
   }
 }
 
@@ -116,7 +116,7 @@ std::string typed_text(const Place& place, std::string_view key, const toml::nod
   return described(value);
 }
 
-std::vector<Setting> settings_in(const Place& place, const toml::table& table, Names others) {
+std::vector<Setting> settings_in(const Place& place, const toml::table& table, base::Names others) {
   std::vector<Setting> all;
   collect(all, place, "", table, others);
   std::ranges::stable_sort(all, {}, [](const Setting& setting) {

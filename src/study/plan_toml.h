@@ -8,7 +8,7 @@
 
 #include <toml++/toml.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::study {
 
@@ -29,7 +29,7 @@ struct Place {
 [[noreturn]] void refuse(const Place& place, const toml::node& at, std::string_view words);
 
 // Throws an Error unless every key of the table is one of the names.
-void check_keys(const Place& place, const toml::table& table, Names names);
+void check_keys(const Place& place, const toml::table& table, base::Names names);
 
 // Empty or `missing` if there is no such key.
 std::string string_in(const Place& place, const toml::table& table, std::string_view key);
@@ -49,6 +49,6 @@ struct Setting {
   const toml::node* value;
 };
 // Those of the table in the order of the file, but for its keys in `others`. A table in it must be a section of a run.
-std::vector<Setting> settings_in(const Place& place, const toml::table& table, Names others = {});
+std::vector<Setting> settings_in(const Place& place, const toml::table& table, base::Names others = {});
 
 }  // namespace cautious::study

@@ -3,7 +3,7 @@
 
 #include <cautious/error.h>
 
-#include "run/config/config_layers.h"
+#include "run/config_layers.h"
 #include "study/plan.h"
 
 namespace cautious::study {
@@ -12,11 +12,11 @@ namespace {
 std::string in_toml(std::string_view text) { return cautious::to_toml(text); }
 
 std::string value_of(const std::string& text) {
-  using Kind = ConfigValue::Kind;
+  using Kind = run::ConfigValue::Kind;
   const std::string string = in_toml(text);
   const bool plain = text.find_first_of("\n#'") == std::string::npos;
   try {
-    const ConfigValue value = plain ? toml_value("", text) : ConfigValue{};
+    const run::ConfigValue value = plain ? run::toml_value("", text) : run::ConfigValue{};
     const bool scalar = value.kind == Kind::number || value.kind == Kind::boolean;
     if (scalar && value.text == text) return text;
     if (value.kind == Kind::strings && cautious::to_toml(value.items) == text) return text;

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "run/config/config_keys.h"
-#include "run/live_line.h"
+#include "run/config_keys.h"
+#include "base/live_line.h"
 
 namespace cautious::study {
 namespace {
@@ -80,7 +80,7 @@ void leave_out(std::vector<Row>& rows, std::size_t most, RunStatus all) {
 
 std::string name_of(const std::string& arm, const Overrides& point) {
   std::string name = arm;
-  for (const auto& [key, value] : point) name += fmt::format(" {}={}", without_section(key), value);
+  for (const auto& [key, value] : point) name += fmt::format(" {}={}", run::without_section(key), value);
   return name;
 }
 
@@ -120,7 +120,7 @@ std::string ending_of(const FinishedRun& run) {
   const std::string name =
       fmt::format("{} seed={}: {}", name_of(run.run.arm, run.run.point), run.run.seed, word_of(run.status));
   if (run.status == RunStatus::done)
-    return fmt::format("{}, validation loss {:.4f}, {}", name, run.loss, clock_text(run.seconds));
+    return fmt::format("{}, validation loss {:.4f}, {}", name, run.loss, base::clock_text(run.seconds));
   return run.status == RunStatus::failed ? fmt::format("{}: {}", name, run.failure) : name;
 }
 

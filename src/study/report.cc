@@ -18,9 +18,9 @@ namespace {
 
 // Everything that a report shows, once for the page and for the files beside it.
 struct Report {
-  Figure contrasts, exploratory, arms;
-  std::vector<Figure> sweeps, losses, inside;
-  Table contrast_table, exploratory_table, arm_table, best, runs, settings, paper, provenance;
+  report::Figure contrasts, exploratory, arms;
+  std::vector<report::Figure> sweeps, losses, inside;
+  report::Table contrast_table, exploratory_table, arm_table, best, runs, settings, paper, provenance;
   RunFacts facts;
 };
 
@@ -101,14 +101,14 @@ std::string caution(const RunFacts& facts, const Verdict& verdict) {
   return text;
 }
 
-void add_head(HtmlPage& page, const Results& results, const Verdict& verdict, const Report& report) {
+void add_head(report::HtmlPage& page, const Results& results, const Verdict& verdict, const Report& report) {
   page.paragraph(status_line(results), "status");
   page.paragraph(sentence(verdict.sentence), "verdict");
   if (!results.plan.about.empty()) page.paragraph(results.plan.about);
   page.paragraph(caution(report.facts, verdict), "caution");
 }
 
-void add_contrasts(HtmlPage& page, const Verdict& verdict, const Report& report) {
+void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report& report) {
   if (verdict.contrasts.empty()) return;
   page.section("Differences");
   if (!report.contrast_table.rows.empty()) {
@@ -128,14 +128,14 @@ void add_contrasts(HtmlPage& page, const Verdict& verdict, const Report& report)
   page.close_details();
 }
 
-void add_paper(HtmlPage& page, const Report& report) {
+void add_paper(report::HtmlPage& page, const Report& report) {
   if (report.paper.rows.empty()) return;
   page.section("Beside the paper");
   page.paragraph("The paper's models and data are others than these, so only directions can be compared, not numbers.");
   page.tables_side_by_side({report.paper, report.best});
 }
 
-void add_commands(HtmlPage& page, const Results& results) {
+void add_commands(report::HtmlPage& page, const Results& results) {
   page.section("Run it again");
   page.paragraph("In the directory of this study:");
   std::vector<std::string> lines{"# the whole study, in a new directory", "cautious study plan.toml --out again",
@@ -149,20 +149,20 @@ void add_commands(HtmlPage& page, const Results& results) {
 }
 
 std::string page_of(const Results& results, const Verdict& verdict, const Report& report) {
-  HtmlPage page(results.plan.title.empty() ? "Study" : results.plan.title);
+  report::HtmlPage page(results.plan.title.empty() ? "Study" : results.plan.title);
   add_head(page, results, verdict, report);
   add_contrasts(page, verdict, report);
   page.section("Arms");
   page.figure(report.arms);
-  for (const Figure& figure : report.sweeps) page.figure(figure);
+  for (const report::Figure& figure : report.sweeps) page.figure(figure);
   page.open_details("Table of arms and points");
   page.table(report.arm_table);
   page.close_details();
   add_paper(page, report);
   page.section("Loss");
-  for (const Figure& figure : report.losses) page.figure(figure);
+  for (const report::Figure& figure : report.losses) page.figure(figure);
   page.section("Inside the optimizer");
-  for (const Figure& figure : report.inside) page.figure(figure);
+  for (const report::Figure& figure : report.inside) page.figure(figure);
   page.section("Settings");
   page.table(report.settings);
   page.section("Runs");
@@ -186,11 +186,11 @@ std::string report_html(const Results& results, const Verdict& verdict) {
 std::filesystem::path write_report(const Results& results) {
   const Verdict verdict = verdict_of(results);
   const Report report = make_report(results, verdict);
-  std::vector<Figure> figures{report.contrasts, report.arms};
+  std::vector<report::Figure> figures{report.contrasts, report.arms};
   if (verdict.exploratory > 0) figures.push_back(report.exploratory);
   for (const auto* more : {&report.sweeps, &report.losses, &report.inside})
     figures.insert(figures.end(), more->begin(), more->end());
-  std::vector<Table> tables{report.contrast_table, report.arm_table, report.best,
+  std::vector<report::Table> tables{report.contrast_table, report.arm_table, report.best,
                             report.runs,           report.settings,  report.provenance};
   if (verdict.exploratory > 0) tables.push_back(report.exploratory_table);
   if (!report.paper.rows.empty()) tables.push_back(report.paper);

@@ -7,17 +7,17 @@
 namespace cautious::study {
 namespace {
 
-double last_step(const std::vector<ChartSeries>& all) {
+double last_step(const std::vector<report::ChartSeries>& all) {
   double last = 0;
-  for (const ChartSeries& series : all) {
+  for (const report::ChartSeries& series : all) {
     for (const double x : series.x) last = std::max(last, x);
   }
   return last;
 }
 
-std::string ends_of(const std::vector<ChartSeries>& all) {
+std::string ends_of(const std::vector<report::ChartSeries>& all) {
   std::string words;
-  for (const ChartSeries& series : all) {
+  for (const report::ChartSeries& series : all) {
     if (!series.y.empty()) words += fmt::format(" {}: {:.4g} at the last step.", series.name, series.y.back());
   }
   return words.empty() ? "No data." : words.substr(1);
@@ -49,7 +49,7 @@ std::vector<CurveFigure> inside_figures() {
        .caption = "These are the coordinates that cautious decay shrinks, counted for every arm, whatever its decay.",
        .inset = true},
       {.name = "rms_parameters", .title = "Parameters", .y_label = "RMS of all parameters", .column = "rms_x"},
-      {.name = "rms_gradient", .title = "Gradient", .y_label = "RMS of the gradient", .column = "rms_g", .y_scale = Scale::log},
+      {.name = "rms_gradient", .title = "Gradient", .y_label = "RMS of the gradient", .column = "rms_g", .y_scale = report::Scale::log},
       {.name = "rms_update",
        .title = "Update",
        .y_label = "RMS of the update direction, before the learning rate",
@@ -66,8 +66,8 @@ std::vector<CurveFigure> inside_figures() {
        .sum = true}};
 }
 
-Figure curve_figure(const CurveFigure& what, std::vector<ChartSeries> series, const std::string& who) {
-  LineChart chart;
+report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSeries> series, const std::string& who) {
+  report::LineChart chart;
   chart.title = what.title;
   chart.x_label = "step";
   chart.y_label = what.y_label;
@@ -80,14 +80,14 @@ Figure curve_figure(const CurveFigure& what, std::vector<ChartSeries> series, co
   return {what.name, std::move(chart), what.caption.empty() ? who : who + " " + what.caption};
 }
 
-Figure arms_curve_figure(const CurveFigure& what, const Results& results, StudyMetrics& metrics) {
-  std::vector<ChartSeries> all;
+report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, StudyMetrics& metrics) {
+  std::vector<report::ChartSeries> all;
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
     const std::string& arm = results.plan.arms[i].name;
     std::vector<Curve> curves = metrics.curves(arm, best_point(results, arm), what.column);
     if (what.sum) std::ranges::transform(curves, curves.begin(), summed);
     if (curves.empty()) continue;
-    ChartSeries series = mean_series(curves);
+    report::ChartSeries series = mean_series(curves);
     series.name = arm;
     series.colour = i;
     all.push_back(std::move(series));

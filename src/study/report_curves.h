@@ -14,7 +14,7 @@ namespace cautious::study {
 struct CurveFigure {
   std::string name, title, y_label;
   std::string column = {}, caption = {};
-  Scale y_scale = Scale::linear;
+  report::Scale y_scale = report::Scale::linear;
   bool sum = false;    // over the steps so far
   double from = 0;     // the part of the steps that is left out at the beginning
   bool inset = false;  // of the first tenth
@@ -25,9 +25,9 @@ std::vector<CurveFigure> loss_figures();
 std::vector<CurveFigure> inside_figures();
 
 // The chart of these series, named and coloured by the caller.
-Figure curve_figure(const CurveFigure& what, std::vector<ChartSeries> series, const std::string& who);
+report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSeries> series, const std::string& who);
 
 // Each arm at its best point: mean over the seeds, and the band between the lowest and the highest.
-Figure arms_curve_figure(const CurveFigure& what, const Results& results, StudyMetrics& metrics);
+report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, StudyMetrics& metrics);
 
 }  // namespace cautious::study

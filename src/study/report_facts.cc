@@ -42,8 +42,8 @@ RunFacts facts_of(const std::vector<std::filesystem::path>& runs) {
   return facts;
 }
 
-Table provenance_table(const RunFacts& facts) {
-  Table table{.name = "provenance", .title = "What the runs were made with", .head = {"what", "value"}, .rows = {}, .note = ""};
+report::Table provenance_table(const RunFacts& facts) {
+  report::Table table{.name = "provenance", .title = "What the runs were made with", .head = {"what", "value"}, .rows = {}, .note = ""};
   for (const auto& [key, values] : facts.provenance) table.rows.push_back({key, fmt::format("{}", fmt::join(values, "; "))});
   return table;
 }

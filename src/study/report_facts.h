@@ -19,7 +19,7 @@ struct RunFacts {
 // Of run directories; one without a summary is left out, and a key that a summary does not have too.
 RunFacts facts_of(const std::vector<std::filesystem::path>& runs);
 
-Table provenance_table(const RunFacts& facts);
+report::Table provenance_table(const RunFacts& facts);
 
 // "1.3 million".
 std::string count_words(double count);

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "run/config/config_keys.h"
+#include "run/config_keys.h"
 
 namespace cautious::study {
 namespace {
@@ -40,11 +40,11 @@ std::vector<double> best_losses(const Results& results, const std::string& arm, 
   return best;
 }
 
-ChartSeries sweep_series(const Results& results, const Arm& arm, const Axis& axis) {
+report::ChartSeries sweep_series(const Results& results, const Arm& arm, const Axis& axis) {
   std::vector<std::pair<double, std::string>> values;
   for (const std::string& value : axis.values) values.emplace_back(number_of(value), value);
   std::ranges::sort(values);
-  ChartSeries series;
+  report::ChartSeries series;
   series.name = arm.name;
   series.markers = true;
   for (const auto& [x, value] : values) {
@@ -60,8 +60,8 @@ ChartSeries sweep_series(const Results& results, const Arm& arm, const Axis& axi
 }
 
 // All of one name and style, so that they share a place in the legend.
-ChartSeries optimum_of(const ChartSeries& series, std::size_t place) {
-  ChartSeries optimum;
+report::ChartSeries optimum_of(const report::ChartSeries& series, std::size_t place) {
+  report::ChartSeries optimum;
   optimum.name = "best of each arm";
   optimum.colour = 6;
   optimum.x = {series.x[place]};
@@ -71,22 +71,22 @@ ChartSeries optimum_of(const ChartSeries& series, std::size_t place) {
 }
 
 // A log axis where the values are positive and span at least a decade.
-Scale scale_of(const std::vector<double>& values) {
+report::Scale scale_of(const std::vector<double>& values) {
   const auto [low, high] = std::ranges::minmax(values);
-  return low > 0 && high >= 10 * low ? Scale::log : Scale::linear;
+  return low > 0 && high >= 10 * low ? report::Scale::log : report::Scale::linear;
 }
 
-Figure sweep_figure(const Results& results, const Axis& axis, const std::vector<double>& values) {
-  const std::string key(without_section(axis.key));
-  LineChart chart;
+report::Figure sweep_figure(const Results& results, const Axis& axis, const std::vector<double>& values) {
+  const std::string key(run::without_section(axis.key));
+  report::LineChart chart;
   chart.title = fmt::format("Validation loss over {}", key);
   chart.x_label = key;
   chart.y_label = "validation loss at the end (nats per token)";
   chart.x_scale = scale_of(values);
-  std::vector<ChartSeries> optima;
+  std::vector<report::ChartSeries> optima;
   std::string words;
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
-    ChartSeries series = sweep_series(results, results.plan.arms[i], axis);
+    report::ChartSeries series = sweep_series(results, results.plan.arms[i], axis);
     if (series.x.empty()) continue;
     series.colour = i;
     const auto least = static_cast<std::size_t>(std::ranges::min_element(series.y) - series.y.begin());
@@ -106,12 +106,12 @@ Figure sweep_figure(const Results& results, const Axis& axis, const std::vector<
 
 std::string point_text(const Overrides& point) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", without_section(key), value));
+  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", run::without_section(key), value));
   return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-Figure contrasts_figure(const Verdict& verdict, bool primary) {
-  IntervalChart chart;
+report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
+  report::IntervalChart chart;
   chart.title = primary ? "Differences fixed beforehand" : "Exploratory differences";
   chart.x_label = "difference of validation loss (nats per token), with 95% interval; left of 0: the first is better";
   chart.reference = 0;
@@ -129,8 +129,8 @@ Figure contrasts_figure(const Verdict& verdict, bool primary) {
   return {primary ? "contrasts" : "contrasts_exploratory", std::move(chart), ""};
 }
 
-Figure arms_figure(const Results& results) {
-  IntervalChart chart;
+report::Figure arms_figure(const Results& results) {
+  report::IntervalChart chart;
   chart.title = "Every arm at its best point";
   chart.x_label = "validation loss at the end (nats per token), with 95% interval of the mean; small dots: single seeds";
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
@@ -154,8 +154,8 @@ Figure arms_figure(const Results& results) {
       "choose it on the other seeds."};
 }
 
-std::vector<Figure> sweep_figures(const Results& results) {
-  std::vector<Figure> figures;
+std::vector<report::Figure> sweep_figures(const Results& results) {
+  std::vector<report::Figure> figures;
   for (const Axis& axis : results.plan.grid) {
     std::vector<double> values;
     for (const std::string& value : axis.values) values.push_back(number_of(value));

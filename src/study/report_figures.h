@@ -13,10 +13,10 @@ namespace cautious::study {
 // "weight_decay=0.1, lr=0.003"; "-" for none.
 std::string point_text(const Overrides& point);
 
-Figure contrasts_figure(const Verdict& verdict, bool primary);
+report::Figure contrasts_figure(const Verdict& verdict, bool primary);
 // Every arm at its best point, single seeds as dots.
-Figure arms_figure(const Results& results);
+report::Figure arms_figure(const Results& results);
 // One per axis of the grid with at least two numbers: the lowest mean loss over the other axes, and where each arm is best.
-std::vector<Figure> sweep_figures(const Results& results);
+std::vector<report::Figure> sweep_figures(const Results& results);
 
 }  // namespace cautious::study

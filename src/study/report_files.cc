@@ -6,7 +6,7 @@
 
 #include <cautious/error.h>
 
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 
 namespace cautious::study {
 namespace {
@@ -22,15 +22,15 @@ std::filesystem::path folder_in(const std::filesystem::path& directory, const ch
 }  // namespace
 
 std::filesystem::path write_files(const std::filesystem::path& directory, const std::string& page,
-                                  const std::vector<Figure>& figures, const std::vector<Table>& tables) {
+                                  const std::vector<report::Figure>& figures, const std::vector<report::Table>& tables) {
   const std::filesystem::path drawn = folder_in(directory, "figures"), written = folder_in(directory, "tables");
-  for (const Figure& figure : figures) io::write_atomically(drawn / (figure.name + ".svg"), to_svg(figure));
-  for (const Table& table : tables) {
-    io::write_atomically(written / (table.name + ".csv"), to_csv(table));
-    io::write_atomically(written / (table.name + ".md"), to_markdown(table));
-    io::write_atomically(written / (table.name + ".tex"), to_latex(table));
+  for (const report::Figure& figure : figures) base::write_atomically(drawn / (figure.name + ".svg"), to_svg(figure));
+  for (const report::Table& table : tables) {
+    base::write_atomically(written / (table.name + ".csv"), to_csv(table));
+    base::write_atomically(written / (table.name + ".md"), to_markdown(table));
+    base::write_atomically(written / (table.name + ".tex"), to_latex(table));
   }
-  io::write_atomically(directory / "report.html", page);
+  base::write_atomically(directory / "report.html", page);
   return directory / "report.html";
 }
 

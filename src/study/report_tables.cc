@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "run/config/config.h"
+#include "run/config.h"
 #include "study/progress_rows.h"
 #include "study/report_figures.h"
 
@@ -95,7 +95,7 @@ Settings settings_of(const Results& results, const std::string& arm, std::vector
       std::ranges::find_if(results.runs, [&](const FinishedRun& r) { return r.run.arm == arm && r.run.point == point; });
   Settings settings;
   if (run == results.runs.end()) return settings;
-  for (const ConfigKey& key : config_keys(run->run.config)) {
+  for (const run::ConfigKey& key : run::config_keys(run->run.config)) {
     if (key.name.starts_with("log.")) continue;
     settings[key.name] = key.value;
     if (std::ranges::find(order, key.name) == order.end()) order.push_back(key.name);
@@ -113,8 +113,8 @@ std::string number_text(double value, int decimals) {
   return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "-";
 }
 
-Table contrasts_table(const Verdict& verdict, bool primary) {
-  Table table{
+report::Table contrasts_table(const Verdict& verdict, bool primary) {
+  report::Table table{
       .name = primary ? "contrasts" : "contrasts_exploratory",
       .title = primary ? "Differences of validation loss fixed beforehand (nats per token)"
                        : "Exploratory differences of validation loss (nats per token)",
@@ -131,8 +131,8 @@ Table contrasts_table(const Verdict& verdict, bool primary) {
   return table;
 }
 
-Table arms_table(const Results& results) {
-  Table table{.name = "arms",
+report::Table arms_table(const Results& results) {
+  report::Table table{.name = "arms",
               .title = "Every arm at every point: means over the seeds that are done",
               .head = {"arm", "point", "seeds", "loss", "sd", "95% interval", "bits per byte", "accuracy", "decay budget"},
               .rows = {},
@@ -143,8 +143,8 @@ Table arms_table(const Results& results) {
   return table;
 }
 
-Table best_table(const Results& results) {
-  Table table{.name = "best",
+report::Table best_table(const Results& results) {
+  report::Table table{.name = "best",
               .title = "Here, each arm at its best point",
               .head = {"arm", "point", "validation loss", "sd"},
               .rows = {},
@@ -156,8 +156,8 @@ Table best_table(const Results& results) {
   return table;
 }
 
-Table runs_table(const Results& results) {
-  Table table{.name = "runs",
+report::Table runs_table(const Results& results) {
+  report::Table table{.name = "runs",
               .title = "Every run",
               .head = {"arm", "point", "seed", "loss", "bits per byte", "accuracy", "decay budget", "seconds", "status"},
               .rows = {},
@@ -172,8 +172,8 @@ Table runs_table(const Results& results) {
   return table;
 }
 
-Table differences_table(const Results& results) {
-  Table table{.name = "settings",
+report::Table differences_table(const Results& results) {
+  report::Table table{.name = "settings",
               .title = "Settings in which the arms differ, each at its best point",
               .head = {"key"},
               .rows = {},
@@ -200,8 +200,8 @@ Table differences_table(const Results& results) {
   return table;
 }
 
-Table paper_table(const Plan& plan) {
-  Table table{.name = "paper", .title = "In the paper", .head = {"what", "number"}, .rows = {}, .note = ""};
+report::Table paper_table(const Plan& plan) {
+  report::Table table{.name = "paper", .title = "In the paper", .head = {"what", "number"}, .rows = {}, .note = ""};
   for (const PaperNumber& number : plan.paper) table.rows.push_back({number.what, number.number});
   return table;
 }

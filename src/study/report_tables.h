@@ -10,15 +10,15 @@
 
 namespace cautious::study {
 
-Table contrasts_table(const Verdict& verdict, bool primary);
+report::Table contrasts_table(const Verdict& verdict, bool primary);
 // Every arm at every point.
-Table arms_table(const Results& results);
+report::Table arms_table(const Results& results);
 // Every arm at its best point, in short.
-Table best_table(const Results& results);
-Table runs_table(const Results& results);
+report::Table best_table(const Results& results);
+report::Table runs_table(const Results& results);
 // The keys in which the arms differ, each at its best point.
-Table differences_table(const Results& results);
-Table paper_table(const Plan& plan);
+report::Table differences_table(const Results& results);
+report::Table paper_table(const Plan& plan);
 
 // "0.0123"; "-" for what is not known.
 std::string number_text(double value, int decimals);

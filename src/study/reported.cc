@@ -8,7 +8,7 @@
 
 #include <cautious/error.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 #include "study/report.h"
 #include "study/run_report.h"
 
@@ -22,12 +22,12 @@ bool is_study(const std::filesystem::path& directory) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
     throw Error(Fault::usage,
-                fmt::format("{} is no directory; give that of a study or of a run", in_quotes(directory.string())));
+                fmt::format("{} is no directory; give that of a study or of a run", base::in_quotes(directory.string())));
   }
   if (std::filesystem::exists(directory / "plan.toml", error)) return true;
   if (!std::filesystem::exists(directory / "config.toml", error)) {
     throw Error(Fault::usage, fmt::format("{} is neither a study (it has no plan.toml) nor a run (no config.toml)",
-                                          in_quotes(directory.string())));
+                                          base::in_quotes(directory.string())));
   }
   return false;
 }

@@ -53,7 +53,7 @@ void change_arms(Plan& plan, const Place& place, const toml::table& arms) {
     if (found == plan.arms.end()) {
       std::vector<std::string_view> names;
       for (const Arm& arm : plan.arms) names.push_back(arm.name);
-      refuse(place, node, fmt::format("{} {}", place.table, unknown("arm", name.str(), names)));
+      refuse(place, node, fmt::format("{} {}", place.table, base::unknown("arm", name.str(), names)));
     }
     if (!node.is_table()) refuse(place, node, fmt::format("{} is no table of an arm's keys", name.str()));
     put(found->overrides, settings(place, *node.as_table()));
@@ -102,8 +102,8 @@ std::vector<std::string> reproduced_by(const BundledPlan& bundled) {
 
 }  // namespace
 
-Experiment read_experiment(const BundledPlan& bundled, Scale scale) {
-  const std::string file = bundled.name + ".toml", written = name_in_list(scale);
+Experiment read_experiment(const BundledPlan& bundled, report::Scale scale) {
+  const std::string file = bundled.name + ".toml", written = base::name_in_list(scale);
   const Place place{file, ""};
   toml::table top = parsed(bundled.text, file);
   Experiment experiment{.name = bundled.name, .reproduces = names_in(place, top), .plan = {}};
@@ -122,7 +122,7 @@ std::vector<std::string> reproducible() {
   return {names.begin(), names.end()};
 }
 
-std::vector<Experiment> experiments(std::string_view name, Scale scale) {
+std::vector<Experiment> experiments(std::string_view name, report::Scale scale) {
   std::vector<Experiment> found;
   for (const BundledPlan& bundled : bundled_plans()) {
     const std::vector<std::string> names = reproduced_by(bundled);
@@ -131,7 +131,7 @@ std::vector<Experiment> experiments(std::string_view name, Scale scale) {
   }
   if (!found.empty()) return found;
   const std::vector<std::string> names = reproducible();
-  throw Error(Fault::usage, unknown("experiment", name, std::vector<std::string_view>(names.begin(), names.end())));
+  throw Error(Fault::usage, base::unknown("experiment", name, std::vector<std::string_view>(names.begin(), names.end())));
 }
 
 }  // namespace cautious::study

@@ -14,8 +14,8 @@
 
 #include <cautious/error.h>
 
-#include "io/shown.h"
-#include "recipe/names.h"
+#include "base/shown.h"
+#include "base/text.h"
 
 namespace cautious::study {
 namespace {
@@ -47,7 +47,7 @@ double number_in(const Json& json, const std::filesystem::path& file, const char
   const auto found = json.find(key);
   if (found == json.end()) refuse(file, fmt::format("'{}' is missing", key));
   if (found->is_null()) return kNone;
-  if (!found->is_number()) refuse(file, fmt::format("'{}' is {}, not a number", key, io::shown(found->dump())));
+  if (!found->is_number()) refuse(file, fmt::format("'{}' is {}, not a number", key, base::shown(found->dump())));
   return found->get<double>();
 }
 
@@ -56,7 +56,7 @@ std::string outcome_in(const Json& json, const std::filesystem::path& file) {
   if (found == json.end() || !found->is_string()) refuse(file, "'status' is missing or no string");
   const auto status = found->get<std::string>();
   if (std::ranges::find(kOutcomes, status) == kOutcomes.end()) {
-    refuse(file, fmt::format("'status' is {}; valid: {}", io::shown(status), join(kOutcomes)));
+    refuse(file, fmt::format("'status' is {}; valid: {}", base::shown(status), base::join(kOutcomes)));
   }
   return status;
 }
@@ -101,13 +101,13 @@ FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {
 }
 
 [[noreturn]] void refuse_directory(const std::filesystem::path& directory, std::string_view why) {
-  throw Error(Fault::usage, fmt::format("{} is no study: {}", in_quotes(directory.string()), why));
+  throw Error(Fault::usage, fmt::format("{} is no study: {}", base::in_quotes(directory.string()), why));
 }
 
 void check_arm(const Results& results, const std::string& arm) {
   std::vector<std::string_view> names;
   for (const Arm& known : results.plan.arms) names.push_back(known.name);
-  index_of_name("arm", arm, names);
+  base::index_of_name("arm", arm, names);
 }
 
 }  // namespace

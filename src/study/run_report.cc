@@ -14,14 +14,14 @@ namespace cautious::study {
 namespace {
 
 struct RunReport {
-  std::vector<Figure> losses, inside;
-  std::vector<Table> tables;
+  std::vector<report::Figure> losses, inside;
+  std::vector<report::Table> tables;
   std::size_t rows = 0;
 };
 
 // Every entry of the summary, in its order.
-Table summary_table(const std::filesystem::path& run) {
-  Table table{.name = "summary", .title = "Summary", .head = {"what", "value"}, .rows = {}, .note = ""};
+report::Table summary_table(const std::filesystem::path& run) {
+  report::Table table{.name = "summary", .title = "Summary", .head = {"what", "value"}, .rows = {}, .note = ""};
   std::ifstream in(run / "summary.json");
   const auto summary = nlohmann::ordered_json::parse(in, nullptr, false);
   if (!summary.is_object()) return table;
@@ -31,17 +31,17 @@ Table summary_table(const std::filesystem::path& run) {
   return table;
 }
 
-Figure figure_of(const CurveFigure& what, const std::vector<MetricsRow>& rows) {
+report::Figure figure_of(const CurveFigure& what, const std::vector<run::MetricsRow>& rows) {
   Curve curve = curve_of(rows, what.column);
   if (what.sum) curve = summed(curve);
-  ChartSeries series = mean_series({curve});
+  report::ChartSeries series = mean_series({curve});
   series.name = "run";
   return curve_figure(what, {std::move(series)}, "");
 }
 
 // Training and validation in one chart.
-Figure losses_of(const CurveFigure& what, const std::vector<MetricsRow>& rows) {
-  ChartSeries training = mean_series({curve_of(rows, "loss")}), validation = mean_series({curve_of(rows, "val_loss")});
+report::Figure losses_of(const CurveFigure& what, const std::vector<run::MetricsRow>& rows) {
+  report::ChartSeries training = mean_series({curve_of(rows, "loss")}), validation = mean_series({curve_of(rows, "val_loss")});
   training.name = "training";
   validation.name = "validation";
   validation.colour = 1;
@@ -51,7 +51,7 @@ Figure losses_of(const CurveFigure& what, const std::vector<MetricsRow>& rows) {
 RunReport make_report(const std::filesystem::path& run) {
   std::error_code error;
   const auto file = run / "metrics.jsonl";
-  const std::vector<MetricsRow> rows = std::filesystem::exists(file, error) ? read_metrics(file) : std::vector<MetricsRow>{};
+  const std::vector<run::MetricsRow> rows = std::filesystem::exists(file, error) ? run::read_metrics(file) : std::vector<run::MetricsRow>{};
   RunReport report{.losses = {}, .inside = {}, .tables = {summary_table(run)}, .rows = rows.size()};
   const CurveFigure loss{.name = "loss", .title = "Loss", .y_label = "nats per token"};
   const CurveFigure end{
@@ -64,16 +64,16 @@ RunReport make_report(const std::filesystem::path& run) {
 std::string page_of(const std::filesystem::path& run, const RunReport& report) {
   const std::filesystem::path whole = std::filesystem::absolute(run).lexically_normal();
   const std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-  HtmlPage page("Run " + name);
+  report::HtmlPage page("Run " + name);
   const bool ended = !report.tables.front().rows.empty();
   page.paragraph(report.rows == 0 ? "There are no metrics yet."
                  : ended          ? "One run."
                                   : "One run, which has not ended.",
                  "status");
   page.section("Loss");
-  for (const Figure& figure : report.losses) page.figure(figure);
+  for (const report::Figure& figure : report.losses) page.figure(figure);
   page.section("Inside the optimizer");
-  for (const Figure& figure : report.inside) page.figure(figure);
+  for (const report::Figure& figure : report.inside) page.figure(figure);
   if (ended) {
     page.section("Summary");
     page.table(report.tables.front());
@@ -90,7 +90,7 @@ std::string run_report_html(const std::filesystem::path& run) { return page_of(r
 
 std::filesystem::path write_run_report(const std::filesystem::path& run) {
   const RunReport report = make_report(run);
-  std::vector<Figure> figures = report.losses;
+  std::vector<report::Figure> figures = report.losses;
   figures.insert(figures.end(), report.inside.begin(), report.inside.end());
   return write_files(run, page_of(run, report), figures, report.tables);
 }

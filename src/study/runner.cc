@@ -16,10 +16,10 @@
 #include <utility>
 
 #include <cautious/error.h>
-#include "io/atomic_file.h"
-#include "recipe/names.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
 #include "study/controls.h"
-#include "study/process.h"
+#include "base/process.h"
 #include "study/study_directory.h"
 
 namespace cautious::study {
@@ -64,7 +64,7 @@ class Runner {
   std::vector<FinishedRun> runs_;
   Controls controls_;
   std::vector<double> progress_;
-  std::map<std::size_t, Process> working_;
+  std::map<std::size_t, base::Process> working_;
   bool stopping_ = false;
   Clock::time_point told_{};
 };
@@ -114,10 +114,10 @@ void Runner::start(std::size_t run) {
   if (resume) {
     words.push_back("--resume");
   } else {
-    io::write_atomically(config, to_toml(controls_.config_of(one.run)));
+    base::write_atomically(config, to_toml(controls_.config_of(one.run)));
     words.insert(words.end(), {"--config", config.string()});
   }
-  working_.emplace(run, Process(std::move(words), kEnvironment, directory_.words(one.run)));
+  working_.emplace(run, base::Process(std::move(words), kEnvironment, directory_.words(one.run)));
   one.status = RunStatus::running;
   directory_.log(fmt::format("{}: {}", one.run.folder, resume ? "continued" : "started"));
 }
@@ -145,7 +145,7 @@ void Runner::conclude(std::size_t run, int status) {
   Results now = read_results(directory_.path());
   one = std::move(now.runs.at(run));
   if (one.status == RunStatus::done) {
-    directory_.log(fmt::format("{}: done, validation loss {}", folder, to_text(one.loss)));
+    directory_.log(fmt::format("{}: done, validation loss {}", folder, base::to_text(one.loss)));
   } else if (one.status == RunStatus::diverged) {
     directory_.log(fmt::format("{}: {}", folder, last_line(directory_.words(one.run))));
   } else if (stopping_ && saved_and_left(status)) {
@@ -163,7 +163,7 @@ void Runner::fail(std::size_t run, std::string why) {
   FinishedRun& one = runs_[run];
   const fs::path folder = directory_.run(one.run);
   fs::create_directories(folder);
-  io::write_atomically(folder / "failure.txt", why + "\n");
+  base::write_atomically(folder / "failure.txt", why + "\n");
   directory_.log(fmt::format("{}: failed: {}", one.run.folder, why));
   one.status = RunStatus::failed;
   one.failure = std::move(why);
@@ -209,7 +209,7 @@ bool Runner::go() {
 
 void check_options(const RunnerOptions& options) {
   constexpr double kMost = 4096;
-  check_range("jobs", options.jobs, {1, kMost, false, false});
+  base::check_range("jobs", options.jobs, {1, kMost, false, false});
   if (::access(options.program.c_str(), X_OK) != 0) {
     throw Error(Fault::failure,
                 fmt::format("cannot start {}: {}", options.program.string(), std::generic_category().message(errno)));

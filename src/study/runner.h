@@ -13,7 +13,7 @@
 namespace cautious::study {
 
 struct RunnerOptions {
-  std::filesystem::path program;  // cautious-engine
+  std::filesystem::path program;  // cautious-train
   int jobs = 1;                   // processes at once
   std::function<bool()> stop;     // asked often; true: the runs are told to save (SIGTERM), then run_study returns
   // Called a few times a second and at every change; `progress` is the part done of every run, 0..1.

@@ -15,7 +15,7 @@
 
 #include <cautious/error.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::study {
 namespace {
@@ -118,9 +118,9 @@ double sign_flip_test(std::span<const double> differences, double rounding) {
 }
 
 void check_test(double sd, double power, double level) {
-  check_range("the standard deviation", sd, kNonnegative);
-  check_range("the level of the test", level, kLevels);
-  check_range("the power of the test", power, {level, kMostPower, true, false});
+  base::check_range("the standard deviation", sd, kNonnegative);
+  base::check_range("the level of the test", level, kLevels);
+  base::check_range("the power of the test", power, {level, kMostPower, true, false});
 }
 
 // The two-sided t-test of n pairs at a level. Its power grows with the shift: the true mean over its standard error.
@@ -168,7 +168,7 @@ Paired paired(std::span<const double> a, std::span<const double> b) {
 }
 
 std::size_t pairs_needed(double difference, double sd, double power, double level, std::size_t most) {
-  check_range("the size of the difference", std::abs(difference), kNonnegative);
+  base::check_range("the size of the difference", std::abs(difference), kNonnegative);
   check_test(sd, power, level);
   const auto enough = [&](std::size_t n) {
     return PairedTest(n, level).power(std::abs(difference) / standard_error(n, sd)) >= power;

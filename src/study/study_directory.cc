@@ -11,9 +11,9 @@
 #include <system_error>
 
 #include <cautious/error.h>
-#include "io/atomic_file.h"
-#include "recipe/names.h"
-#include "run/append_file.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "base/append_file.h"
 
 namespace cautious::study {
 namespace {
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPlan = "plan.toml";
 
 [[noreturn]] void fail(std::string_view what, const fs::path& path, const std::error_code& error) {
-  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, in_quotes(path.string()), error.message()));
+  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, base::in_quotes(path.string()), error.message()));
 }
 
 // What is inside, sorted, but for what a killed process leaves.
@@ -56,7 +56,7 @@ std::string end_of(const fs::path& file, std::streamoff most) {
 [[noreturn]] void refuse_other_plan(const fs::path& path, std::size_t count) {
   throw Error(Fault::usage, fmt::format("out: {} is the study {}, and none of its {} runs is one of this plan; choose another "
                                         "directory",
-                                        in_quotes(path.string()), in_quotes(read_plan(path / kPlan).title), count));
+                                        base::in_quotes(path.string()), base::in_quotes(read_plan(path / kPlan).title), count));
 }
 
 // Throws unless the plan can work in there. Changes nothing.
@@ -67,7 +67,7 @@ void check_usable(const fs::path& path, const Plan& plan, const std::vector<Plan
   for (const std::string_view part : {kPlan, std::string_view("runs"), std::string_view("configs")}) {
     if (std::ranges::find(names, part) != names.end()) continue;
     throw Error(Fault::usage, fmt::format("out: {} is not empty and no study: it has {}, but no {}; choose another directory",
-                                          in_quotes(path.string()), in_quotes(names.front()), part));
+                                          base::in_quotes(path.string()), base::in_quotes(names.front()), part));
   }
   if (content_of(path / kPlan) == to_toml(plan)) return;
   const std::vector<std::string> known = names_in(path / "runs");
@@ -99,13 +99,13 @@ StudyDirectory::StudyDirectory(const fs::path& path, const Plan& plan, const std
   const std::string text = to_toml(plan);
   const bool known = fs::exists(path_ / kPlan);
   if (known && content_of(path_ / kPlan) == text) return;
-  io::write_atomically(path_ / kPlan, text);
+  base::write_atomically(path_ / kPlan, text);
   log(known ? "the plan has changed" : "the plan is new");
 }
 
 void StudyDirectory::log(std::string_view line) const {
   const auto now = fmt::gmtime(std::time(nullptr));
-  AppendFile(path_ / "log.txt").append(fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line));
+  base::AppendFile(path_ / "log.txt").append(fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line));
 }
 
 std::int64_t last_step(const fs::path& run) {

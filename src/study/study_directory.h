@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "run/directory_lock.h"
+#include "base/directory_lock.h"
 #include "study/plan.h"
 
 namespace cautious::study {
@@ -30,7 +30,7 @@ class StudyDirectory {
 
  private:
   std::filesystem::path path_;  // absolute
-  DirectoryLock lock_;
+  base::DirectoryLock lock_;
 };
 
 // The last step in a run directory's metrics, 0 if there is none yet. Reads the end of the file only.

@@ -9,7 +9,7 @@
 
 #include <cautious/error.h>
 
-#include "run/config/config_keys.h"
+#include "run/config_keys.h"
 
 namespace cautious::study {
 namespace {
@@ -34,7 +34,7 @@ std::string control_words(const Plan& plan, const std::string& control) {
 
 std::string words_of(const Overrides& point) {
   std::vector<std::string> words;
-  for (const auto& [key, value] : point) words.push_back(fmt::format("{}={}", without_section(key), value));
+  for (const auto& [key, value] : point) words.push_back(fmt::format("{}={}", run::without_section(key), value));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -137,7 +137,7 @@ ContrastResult best_against_best(const Results& results, const Contrast& contras
   const std::vector<Overrides> points_a = chosen_points(results, b_leads ? contrast.b : contrast.a);
   const std::vector<Overrides> points_b = chosen_points(results, a_leads ? contrast.a : contrast.b);
   std::vector<std::string> keys;
-  for (const Axis& axis : results.plan.grid) keys.emplace_back(without_section(axis.key));
+  for (const Axis& axis : results.plan.grid) keys.emplace_back(run::without_section(axis.key));
   const std::string best = fmt::format("best {}", fmt::join(keys, ", "));
   const std::string where = keys.empty()         ? ""
                             : a_leads || b_leads ? fmt::format(", at the {} of {}", best, a_leads ? contrast.a : contrast.b)

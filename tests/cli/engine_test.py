@@ -64,7 +64,7 @@ class Engine(unittest.TestCase):
     def test_without_the_engine_the_line_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:
             alone = shutil.copy(PROGRAM, folder)
-            self.refused(1, ["cautious-engine", "libtorch-dev", "CAUTIOUS_TORCH"], "train", "--preset", "nano-1m", program=alone)
+            self.refused(1, ["cautious-train", "libtorch-dev", "CAUTIOUS_TORCH"], "train", "--preset", "nano-1m", program=alone)
 
 
 if __name__ == "__main__":

@@ -24,4 +24,4 @@ consume() {
 consume core ten_lines.cc '^step 300  x0 1\.00'
 if [[ -f $work_dir/moved/include/cautious/torch.h ]]; then consume torch torch_swap.cc '^step 200  loss 0\.0' -DWITH_TORCH=ON; fi
 if [[ -x $build_dir/cautious ]]; then "$work_dir/moved/bin/cautious" --version; fi
-if [[ -x $build_dir/cautious-engine ]]; then "$work_dir/moved/bin/cautious" train --preset nano-1m --dry-run; fi
+if [[ -x $build_dir/cautious-train ]]; then "$work_dir/moved/bin/cautious" train --preset nano-1m --dry-run; fi

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "io/safetensors.h"
+#include "base/safetensors.h"
 
 namespace {
 
-using cautious::io::Safetensors;
-using cautious::io::SafetensorsHeader;
+using cautious::base::Safetensors;
+using cautious::base::SafetensorsHeader;
 
 void demand(bool holds) {
   if (!holds) std::abort();
@@ -22,10 +22,10 @@ void demand(bool holds) {
 
 SafetensorsHeader written_again(const SafetensorsHeader& header, std::uint64_t bytes) {
   const std::vector<std::byte> data(bytes);
-  std::vector<cautious::io::TensorToWrite> tensors;
+  std::vector<cautious::base::TensorToWrite> tensors;
   for (const auto& t : header.tensors)
     tensors.push_back({t.name, t.type, t.shape, std::span(data).subspan(t.begin, t.end - t.begin)});
-  const std::string text = cautious::io::safetensors_header(tensors, header.metadata);
+  const std::string text = cautious::base::safetensors_header(tensors, header.metadata);
   return Safetensors::parse(std::as_bytes(std::span(text)), text.size() + bytes, "again");
 }
 

@@ -293,11 +293,11 @@ TEST(BoundExperiment, SaysWhatItFound) {
       EXPECT_EQ(claim.outcome == Outcome::noted, claim.source.empty()) << claim.text;
       if (claim.outcome == Outcome::fails) ++failed;
     }
-    for (const Table& table : section.tables) {
+    for (const report::Table& table : section.tables) {
       EXPECT_TRUE(names.insert(table.name).second) << table.name;
       for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.head.size()) << table.name;
     }
-    for (const Figure& figure : section.figures) {
+    for (const report::Figure& figure : section.figures) {
       EXPECT_TRUE(names.insert(figure.name).second) << figure.name;
       EXPECT_FALSE(figure.caption.empty());
       ++figures;

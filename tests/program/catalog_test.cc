@@ -113,7 +113,7 @@ TEST_F(Catalog, EverySetKnowsHowToBePutTogether) {
 
 TEST_F(Catalog, AFetchedSetIsAFolderInTheCache) {
   const KnownSet& set = known_set("gcide");
-  EXPECT_EQ(place_of(set, folder_), folder_ / "data" / "gcide");
+  EXPECT_EQ(run::place_of(set, folder_), folder_ / "data" / "gcide");
   EXPECT_FALSE(fetched(set, folder_));
   touch(folder_ / "data" / "gcide");  // a file is not a set
   EXPECT_FALSE(fetched(set, folder_));

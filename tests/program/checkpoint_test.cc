@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 #include "run_fixture.h"
 #include "traced.h"
 
@@ -31,15 +31,15 @@ class Checkpoints : public RunFiles {
     std::filesystem::create_directory(aside / "sub");
     store(aside / "config.json", text);
     store(aside / "sub" / "more", text);
-    io::write_atomically(aside / "model.safetensors", text);
+    base::write_atomically(aside / "model.safetensors", text);
   }
   void write(std::int64_t step, std::int64_t keep = 100, const std::string& text = "") const {
-    write_checkpoint(folder(), step, keep, [&](const auto& aside) { write_files(aside, std::to_string(step) + text); });
+    run::write_checkpoint(folder(), step, keep, [&](const auto& aside) { write_files(aside, std::to_string(step) + text); });
   }
   // The steps listed; each must have all its files, of that step.
   Steps complete() const {
     Steps steps;
-    for (const auto& [step, path] : list_checkpoints(folder())) {
+    for (const auto& [step, path] : run::list_checkpoints(folder())) {
       steps.push_back(step);
       for (const char* name : {"config.json", "sub/more", "model.safetensors"})
         EXPECT_TRUE(content(path / name).starts_with(std::to_string(step))) << path / name;
@@ -51,7 +51,7 @@ class Checkpoints : public RunFiles {
 };
 
 TEST_F(Checkpoints, NamesSortAsNumbers) {
-  EXPECT_TRUE(list_checkpoints(folder()).empty());
+  EXPECT_TRUE(run::list_checkpoints(folder()).empty());
   for (const std::int64_t step : {1000, 0, 99999999, 100000000, 7}) write(step);
   EXPECT_EQ(complete(), (Steps{0, 7, 1000, 99999999, 100000000}));
   EXPECT_EQ(names(folder()),
@@ -63,7 +63,7 @@ TEST_F(Checkpoints, OtherNamesAreNotCheckpoints) {
                            ".step_00000001.tmp-1", "Step_00000001", "step_99999999999999999999"})
     std::filesystem::create_directories(folder() / name);
   store(folder() / "step_00000002", "a file");
-  EXPECT_TRUE(list_checkpoints(folder()).empty());
+  EXPECT_TRUE(run::list_checkpoints(folder()).empty());
 }
 
 TEST_F(Checkpoints, TheOldestGo) {
@@ -102,9 +102,9 @@ TEST_F(Checkpoints, AFailureLeavesTheOlderOnes) {
     store(aside / "half", "h");
     throw std::domain_error("not today");
   };
-  EXPECT_THROW(write_checkpoint(folder(), 20, 1, failing), std::domain_error);
-  EXPECT_THROW(write_checkpoint(folder(), 10, 1, failing), std::domain_error);
-  EXPECT_THROW(write_checkpoint(folder(), 30, 1, [](const auto&) { throw 7; }), int);
+  EXPECT_THROW(run::write_checkpoint(folder(), 20, 1, failing), std::domain_error);
+  EXPECT_THROW(run::write_checkpoint(folder(), 10, 1, failing), std::domain_error);
+  EXPECT_THROW(run::write_checkpoint(folder(), 30, 1, [](const auto&) { throw 7; }), int);
   {
     const SmallFiles small(1000);
     const std::string large(5000, 'x');
@@ -169,7 +169,7 @@ TEST_F(Checkpoints, KilledInsideTheCallersPart) {
   write(10);
   const pid_t child = ::fork();
   if (child == 0) {
-    write_checkpoint(folder(), 20, 1, [](const auto& aside) {
+    run::write_checkpoint(folder(), 20, 1, [](const auto& aside) {
       store(aside / "config.json", "20");
       ::raise(SIGKILL);
     });
@@ -187,17 +187,17 @@ TEST_F(Checkpoints, KilledInsideTheCallersPart) {
 
 TEST_F(Checkpoints, Find) {
   const std::string name = "'" + directory_.string() + "'";
-  EXPECT_EQ(refused(Fault::data, [&] { find_checkpoint(directory_); }),
+  EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint(directory_); }),
             name + " holds no checkpoint; looked for checkpoints/step_* (of a run) and for model.safetensors with config.json");
   write(10), write(200);
-  EXPECT_EQ(find_checkpoint(directory_), folder() / "step_00000200");
-  EXPECT_EQ(find_checkpoint(folder() / "step_00000010"), folder() / "step_00000010");
+  EXPECT_EQ(run::find_checkpoint(directory_), folder() / "step_00000200");
+  EXPECT_EQ(run::find_checkpoint(folder() / "step_00000010"), folder() / "step_00000010");
   std::filesystem::copy(folder() / "step_00000010", directory_ / "mine");
-  EXPECT_EQ(find_checkpoint(directory_ / "mine"), directory_ / "mine");
+  EXPECT_EQ(run::find_checkpoint(directory_ / "mine"), directory_ / "mine");
   std::filesystem::remove(folder() / "step_00000200" / "config.json");
-  EXPECT_EQ(refused(Fault::data, [&] { find_checkpoint(directory_); }),
+  EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint(directory_); }),
             "'" + (folder() / "step_00000200").string() + "' has no model.safetensors with config.json");
-  EXPECT_EQ(refused(Fault::data, [&] { find_checkpoint("nowhere"); }),
+  EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint("nowhere"); }),
             "'nowhere' is not a directory: No such file or directory; expected a run directory or a folder with "
             "model.safetensors and config.json");
 }

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "data/digest.h"
-#include "data/mapped_file.h"
+#include "base/sha256.h"
+#include "base/mapped_file.h"
 #include "data_fixture.h"
 
 namespace cautious::data {
@@ -146,23 +146,23 @@ TEST_F(Documents, FilesThatCannotBeRead) {
   EXPECT_TRUE(has(refusal(pipe), "cannot open: not a regular file"));
 }
 
-TEST_F(Documents, MappedFile) {
-  MappedFile file(write("m", "bytes"));
-  const MappedFile moved(std::move(file));
+TEST_F(Documents, base::MappedFile) {
+  base::MappedFile file(write("m", "bytes"));
+  const base::MappedFile moved(std::move(file));
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(moved.bytes().data()), moved.bytes().size()), "bytes");
   EXPECT_TRUE(file.bytes().empty());
-  EXPECT_TRUE(MappedFile(write("e", "")).bytes().empty());
+  EXPECT_TRUE(base::MappedFile(write("e", "")).bytes().empty());
 }
 
 // The examples of FIPS 180-4's author, NIST.
-TEST_F(Documents, Sha256) {
-  EXPECT_EQ(sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  Sha256 million;
+TEST_F(Documents, base::Sha256) {
+  EXPECT_EQ(base::sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(base::sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  base::Sha256 million;
   for (int i = 0; i < 1000; ++i) million.add(std::string(1000, 'a'));
   EXPECT_EQ(million.hex(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  EXPECT_EQ(sha256_of_file(write("abc", "abc")), sha256_of("abc"));
-  EXPECT_TRUE(has(line_of(Fault::data, [&] { sha256_of_file(folder_ / "none"); }), "No such file"));
+  EXPECT_EQ(base::sha256_of_file(write("abc", "abc")), base::sha256_of("abc"));
+  EXPECT_TRUE(has(line_of(Fault::data, [&] { base::sha256_of_file(folder_ / "none"); }), "No such file"));
 }
 
 }  // namespace

@@ -55,11 +55,11 @@ TEST(Dynamics, EveryClaimHasItsNumbersAndTable1Holds) {
         ++table1;
       }
     }
-    for (const Figure& figure : section.figures) {
+    for (const report::Figure& figure : section.figures) {
       EXPECT_TRUE(names.insert(figure.name).second) << figure.name;
       EXPECT_EQ(figure.name.rfind("dynamics_", 0), 0u);
     }
-    for (const Table& table : section.tables) {
+    for (const report::Table& table : section.tables) {
       EXPECT_TRUE(names.insert(table.name).second) << table.name;
       for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.head.size()) << table.name;
     }

@@ -82,7 +82,7 @@ TEST(ExpandHash, IsOfWhatChangesTheNumbers) {
     tried.insert(change.first);
   }
   tried.insert({"train.seed", "train.threads", "optimizer.density_from", "optimizer.budget_from"});
-  for (const ConfigKey& key : config_keys(RunConfig{})) EXPECT_TRUE(tried.contains(key.name)) << key.name;
+  for (const run::ConfigKey& key : run::config_keys(run::RunConfig{})) EXPECT_TRUE(tried.contains(key.name)) << key.name;
   Plan other = small(base);
   other.seeds = {1};
   EXPECT_NE(expand(other)[0].hash, hash);

@@ -9,9 +9,9 @@ namespace {
 
 using Expand = StudyPlan;
 
-std::map<std::string, std::string> values_of(const RunConfig& config) {
+std::map<std::string, std::string> values_of(const run::RunConfig& config) {
   std::map<std::string, std::string> values;
-  for (const ConfigKey& key : config_keys(config)) values[key.name] = key.value;
+  for (const run::ConfigKey& key : run::config_keys(config)) values[key.name] = key.value;
   return values;
 }
 
@@ -160,7 +160,7 @@ optimizer.rest.decay = "gradient"
   EXPECT_EQ(name_of(density.config.optimizer.recipe.decay), "random");
   EXPECT_EQ(name_of(density.config.optimizer.rest.decay), "random");
   EXPECT_EQ(density.config.optimizer.density_from + budget.config.optimizer.budget_from, "") << "directories come later";
-  EXPECT_EQ(density.config.optimizer.lr, RunConfig{}.optimizer.lr);
+  EXPECT_EQ(density.config.optimizer.lr, run::RunConfig{}.optimizer.lr);
 }
 
 // With densities a part that does not decay has density 0; a budget is spent by plain coupling.

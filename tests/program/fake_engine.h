@@ -1,4 +1,4 @@
-// A stand-in for cautious-engine: a shell script that takes the same words and leaves the same files. What a run does depends
+// A stand-in for cautious-train: a shell script that takes the same words and leaves the same files. What a run does depends
 // on the arm in its folder's name: bad fails, wild diverges, gone is killed, long goes on until it is told to save, others are
 // done.
 #pragma once

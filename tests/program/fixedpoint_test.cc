@@ -25,18 +25,18 @@ const Experiment& usual() {
   return experiment;
 }
 
-const Figure& figure(std::string_view name) {
+const report::Figure& figure(std::string_view name) {
   for (const Section& section : usual().sections) {
-    for (const Figure& one : section.figures) {
+    for (const report::Figure& one : section.figures) {
       if (one.name == name) return one;
     }
   }
   throw Error(Fault::failure, "no figure " + std::string(name));
 }
 
-const ChartSeries& series(std::string_view name, std::string_view arm) {
-  const auto& all = std::get<LineChart>(figure(name).chart).series;
-  return *std::ranges::find(all, arm, [](const ChartSeries& one) { return std::string_view(one.name); });
+const report::ChartSeries& series(std::string_view name, std::string_view arm) {
+  const auto& all = std::get<report::LineChart>(figure(name).chart).series;
+  return *std::ranges::find(all, arm, [](const report::ChartSeries& one) { return std::string_view(one.name); });
 }
 
 constexpr Surrogate kBox{.target = Target::box}, kRidge{.target = Target::ridge}, kBall{.target = Target::ball};
@@ -162,7 +162,7 @@ TEST(Fixedpoint, AStationaryPointDecaysInOneStep) {
 }
 
 TEST(Fixedpoint, CurvesAreTheClosedForms) {
-  const ChartSeries& adamw = series("fixedpoint_clamp", "AdamW");
+  const report::ChartSeries& adamw = series("fixedpoint_clamp", "AdamW");
   ASSERT_EQ(adamw.x.size(), 41U);
   for (std::size_t i = 0; i < adamw.x.size(); ++i) {
     const double c = adamw.x[i];
@@ -172,13 +172,13 @@ TEST(Fixedpoint, CurvesAreTheClosedForms) {
     EXPECT_NEAR(series("fixedpoint_clamp", "Lion-K huber").y[i], std::clamp(c / 1.5, -1.0, 1.0), 1e-12);
     EXPECT_NEAR(series("fixedpoint_clamp", "Lion-K threshold + CWD").y[i], soft(c, 0.2), 1e-6);
   }
-  const ChartSeries& by_decay = series("fixedpoint_decay", "AdamW");
+  const report::ChartSeries& by_decay = series("fixedpoint_decay", "AdamW");
   for (std::size_t i = 0; i < by_decay.x.size(); ++i) {
     EXPECT_NEAR(by_decay.y[i], std::min(3.0, 1 / by_decay.x[i]), 1e-5);
     EXPECT_NEAR(series("fixedpoint_decay", "SGD").y[i], 3 / (1 + by_decay.x[i]), 1e-12);
     EXPECT_NEAR(series("fixedpoint_decay", "Adam + CWD").y[i], 3, 1e-5);
   }
-  const ChartSeries& muon = series("fixedpoint_singular_values", "Muon, exact factors");
+  const report::ChartSeries& muon = series("fixedpoint_singular_values", "Muon, exact factors");
   for (std::size_t i = 0; i < muon.x.size(); ++i) {
     EXPECT_NEAR(muon.y[i], std::min(1.0, muon.x[i]), 1e-3);
     EXPECT_NEAR(series("fixedpoint_singular_values", "SGD").y[i], muon.x[i] / 2, 1e-12);
@@ -207,8 +207,8 @@ TEST(Fixedpoint, ClaimsOfTheDefaultRun) {
 TEST(Fixedpoint, NamesAreUniqueAndPrefixed) {
   std::set<std::string> names;
   for (const Section& section : usual().sections) {
-    for (const Figure& one : section.figures) EXPECT_TRUE(names.insert(one.name).second) << one.name;
-    for (const Table& table : section.tables) {
+    for (const report::Figure& one : section.figures) EXPECT_TRUE(names.insert(one.name).second) << one.name;
+    for (const report::Table& table : section.tables) {
       EXPECT_TRUE(names.insert(table.name).second) << table.name;
       for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.head.size()) << table.name;
     }

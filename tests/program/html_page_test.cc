@@ -10,8 +10,8 @@
 namespace cautious {
 namespace {
 
-TEST(HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
-  HtmlPage page("T");
+TEST(report::HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
+  report::HtmlPage page("T");
   page.claim("a < b", "Table <1>", "fails", "1 & 2");
   page.claim("c", "", "holds", "");
   const std::string text = page.finish();
@@ -25,21 +25,21 @@ TEST(HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
   EXPECT_THROW(page.claim("d", "", "true", ""), Error);
 }
 
-TEST(HtmlPage, FiguresWithPathsBringThemAsJson) {
+TEST(report::HtmlPage, FiguresWithPathsBringThemAsJson) {
   SurfaceFigure surface;
   surface.title = "S";
   surface.height = [](PlanePoint p) { return p.x; };
   surface.paths = {{10, "</script>", {{0, 0}, {0.5, 0.5}, {1, 1}}, {}}};
-  HtmlPage page("T");
+  report::HtmlPage page("T");
   page.figure({"s", surface, ""});
-  page.figure({"lines", LineChart{}, ""});
-  page.figure({"intervals", IntervalChart{}, ""});
+  page.figure({"lines", report::LineChart{}, ""});
+  page.figure({"intervals", report::IntervalChart{}, ""});
   const std::string text = page.finish(), start = "<script type=\"application/json\" class=\"paths\">";
   ASSERT_EQ(count(text, start), 1u);
   EXPECT_EQ(count(text, "<script type=\"application/json\" class=\"chart\">"), 1u);
   const std::size_t at = text.find(start) + start.size();
   const auto data = nlohmann::json::parse(text.substr(at, text.find("</script>", at) - at));
-  const SvgPoint size = page_size(surface);
+  const report::SvgPoint size = page_size(surface);
   EXPECT_NEAR(data["width"].get<double>(), size.x, 0.01);
   EXPECT_NEAR(data["height"].get<double>(), size.y, 0.01);
   ASSERT_EQ(data["paths"].size(), 1u);

@@ -26,8 +26,8 @@ double attribute(const std::string& svg, const std::string& style_class, const s
   return std::stod(svg.substr(svg.find(start, element) + start.size()));
 }
 
-IntervalChart two_arms() {
-  IntervalChart chart;
+report::IntervalChart two_arms() {
+  report::IntervalChart chart;
   chart.title = "Difference";
   chart.x_label = "loss";
   chart.entries = {{"first & best", 0, -0.02, -0.03, -0.01, {-0.025, -0.02, -0.015}}, {"second", 1, 0.01, 0.02, 0.0, {}}};
@@ -35,7 +35,7 @@ IntervalChart two_arms() {
   return chart;
 }
 
-TEST(IntervalChart, DrawsEveryPartAtItsPlace) {
+TEST(report::IntervalChart, DrawsEveryPartAtItsPlace) {
   const std::string svg = to_svg(two_arms());
   EXPECT_EQ(count(svg, ">first &amp; best</text>"), 1u);
   EXPECT_EQ(count(svg, "class=\"whisker s0\""), 3u);
@@ -52,8 +52,8 @@ TEST(IntervalChart, DrawsEveryPartAtItsPlace) {
   EXPECT_EQ(svg, to_svg(two_arms()));
 }
 
-TEST(IntervalChart, LeavesOutWhatIsMissing) {
-  IntervalChart chart = two_arms();
+TEST(report::IntervalChart, LeavesOutWhatIsMissing) {
+  report::IntervalChart chart = two_arms();
   chart.entries[0].low = kNan;
   chart.entries[0].points[1] = kNan;
   chart.entries[1].value = kNan;
@@ -66,9 +66,9 @@ TEST(IntervalChart, LeavesOutWhatIsMissing) {
   EXPECT_EQ(count(svg, "nan"), 0u);
 }
 
-TEST(IntervalChart, WithoutDataSaysSoOnce) {
-  IntervalChart chart = two_arms();
-  for (IntervalEntry& entry : chart.entries) {
+TEST(report::IntervalChart, WithoutDataSaysSoOnce) {
+  report::IntervalChart chart = two_arms();
+  for (report::IntervalEntry& entry : chart.entries) {
     entry.value = INFINITY;
     entry.points.clear();
   }
@@ -79,8 +79,8 @@ TEST(IntervalChart, WithoutDataSaysSoOnce) {
   EXPECT_EQ(count(to_svg(chart), ">no data</text>"), 1u);
 }
 
-TEST(IntervalChart, OneValueStillHasAnAxis) {
-  IntervalChart chart;
+TEST(report::IntervalChart, OneValueStillHasAnAxis) {
+  report::IntervalChart chart;
   chart.entries = {{"only", 9, 3.25, kNan, kNan, {3.25}}};
   const std::string svg = to_svg(chart);
   EXPECT_EQ(count(svg, "class=\"mark s1\""), 1u);

@@ -1,5 +1,5 @@
 // The live line: texts of times and counts, plain lines into a file, a redrawn line on a pseudo-terminal.
-#include "run/live_line.h"
+#include "base/live_line.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -21,39 +21,39 @@ namespace cautious {
 namespace {
 
 TEST(LiveText, Clock) {
-  EXPECT_EQ(clock_text(0), "0:00");
-  EXPECT_EQ(clock_text(-3), "0:00");
-  EXPECT_EQ(clock_text(7.4), "0:07");
-  EXPECT_EQ(clock_text(59.6), "1:00");
-  EXPECT_EQ(clock_text(754), "12:34");
-  EXPECT_EQ(clock_text(3599), "59:59");
-  EXPECT_EQ(clock_text(11045), "3:04:05");
-  EXPECT_EQ(clock_text(86399), "23:59:59");
-  EXPECT_EQ(clock_text(86399.7), "1 d 0 h");
-  EXPECT_EQ(clock_text(2 * 86400 + 3 * 3600 + 59 * 60), "2 d 3 h");
-  EXPECT_EQ(clock_text(1e9), "11574 d 1 h");
-  EXPECT_EQ(clock_text(std::numeric_limits<double>::infinity()), "?");
-  EXPECT_EQ(clock_text(std::nan("")), "?");
-  EXPECT_EQ(clock_text(1e300), "?");
+  EXPECT_EQ(base::clock_text(0), "0:00");
+  EXPECT_EQ(base::clock_text(-3), "0:00");
+  EXPECT_EQ(base::clock_text(7.4), "0:07");
+  EXPECT_EQ(base::clock_text(59.6), "1:00");
+  EXPECT_EQ(base::clock_text(754), "12:34");
+  EXPECT_EQ(base::clock_text(3599), "59:59");
+  EXPECT_EQ(base::clock_text(11045), "3:04:05");
+  EXPECT_EQ(base::clock_text(86399), "23:59:59");
+  EXPECT_EQ(base::clock_text(86399.7), "1 d 0 h");
+  EXPECT_EQ(base::clock_text(2 * 86400 + 3 * 3600 + 59 * 60), "2 d 3 h");
+  EXPECT_EQ(base::clock_text(1e9), "11574 d 1 h");
+  EXPECT_EQ(base::clock_text(std::numeric_limits<double>::infinity()), "?");
+  EXPECT_EQ(base::clock_text(std::nan("")), "?");
+  EXPECT_EQ(base::clock_text(1e300), "?");
 }
 
 TEST(LiveText, Count) {
-  EXPECT_EQ(count_text(0), "0");
-  EXPECT_EQ(count_text(0.5), "0.5");
-  EXPECT_EQ(count_text(812), "812");
-  EXPECT_EQ(count_text(999.4), "999");
-  EXPECT_EQ(count_text(999.5), "1k");
-  EXPECT_EQ(count_text(1000), "1k");
-  EXPECT_EQ(count_text(12345), "12.3k");
-  EXPECT_EQ(count_text(999499), "999k");
-  EXPECT_EQ(count_text(999500), "1M");
-  EXPECT_EQ(count_text(4.56e6), "4.56M");
-  EXPECT_EQ(count_text(1.2e9), "1.2B");
-  EXPECT_EQ(count_text(-52100), "-52.1k");
-  EXPECT_EQ(count_text(3e12), "3T");
-  EXPECT_EQ(count_text(3e16), "3e+04T");
-  EXPECT_EQ(count_text(std::numeric_limits<double>::infinity()), "inf");
-  EXPECT_EQ(count_text(std::nan("")), "nan");
+  EXPECT_EQ(base::count_text(0), "0");
+  EXPECT_EQ(base::count_text(0.5), "0.5");
+  EXPECT_EQ(base::count_text(812), "812");
+  EXPECT_EQ(base::count_text(999.4), "999");
+  EXPECT_EQ(base::count_text(999.5), "1k");
+  EXPECT_EQ(base::count_text(1000), "1k");
+  EXPECT_EQ(base::count_text(12345), "12.3k");
+  EXPECT_EQ(base::count_text(999499), "999k");
+  EXPECT_EQ(base::count_text(999500), "1M");
+  EXPECT_EQ(base::count_text(4.56e6), "4.56M");
+  EXPECT_EQ(base::count_text(1.2e9), "1.2B");
+  EXPECT_EQ(base::count_text(-52100), "-52.1k");
+  EXPECT_EQ(base::count_text(3e12), "3T");
+  EXPECT_EQ(base::count_text(3e16), "3e+04T");
+  EXPECT_EQ(base::count_text(std::numeric_limits<double>::infinity()), "inf");
+  EXPECT_EQ(base::count_text(std::nan("")), "nan");
 }
 
 // Times as T: a busy machine may take a second for anything.
@@ -84,7 +84,7 @@ class PlainLine : public testing::Test {
 };
 
 TEST_F(PlainLine, FirstAndLast) {
-  LiveLine line(LiveLine::Style::automatic, 1000, file_);
+  base::LiveLine line(LiveLine::Style::automatic, 1000, file_);
   line.show(0, 3000, "");
   EXPECT_EQ(without_times(text()), "step 0/3000   0%  T < ?\n");
   for (int step = 1; step < 2999; ++step) line.show(step, 3000, "loss 2.31");
@@ -98,7 +98,7 @@ TEST_F(PlainLine, FirstAndLast) {
 
 TEST_F(PlainLine, TheLastOneIsNotPrintedTwice) {
   {
-    LiveLine line(LiveLine::Style::automatic, 0, file_);
+    base::LiveLine line(LiveLine::Style::automatic, 0, file_);
     line.show(1, 2, "a");
     line.show(2, 2, "b");
   }
@@ -107,7 +107,7 @@ TEST_F(PlainLine, TheLastOneIsNotPrintedTwice) {
 
 TEST_F(PlainLine, QuietIsQuiet) {
   {
-    LiveLine line(LiveLine::Style::quiet, 0, file_);
+    base::LiveLine line(LiveLine::Style::quiet, 0, file_);
     line.show(1, 2, "a");
     line.say("b");
   }
@@ -115,14 +115,14 @@ TEST_F(PlainLine, QuietIsQuiet) {
 }
 
 TEST_F(PlainLine, NothingAtAllToDo) {
-  LiveLine line(LiveLine::Style::automatic, 0, file_);
+  base::LiveLine line(LiveLine::Style::automatic, 0, file_);
   line.show(0, 0, "");
   EXPECT_EQ(without_times(text()), "step 0/0 100%  T < T\n");
 }
 
 // 1 of the 100 left took 0.6 s (at least), so the other 99 take a minute; by the whole 901 steps it would be nothing.
 TEST_F(PlainLine, AResumedRunCountsItsOwnPace) {
-  LiveLine line(LiveLine::Style::automatic, 0, file_);
+  base::LiveLine line(LiveLine::Style::automatic, 0, file_);
   line.begin_at(900);
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   line.show(901, 1000, "x");
@@ -161,7 +161,7 @@ class TerminalLine : public testing::Test {
 };
 
 TEST_F(TerminalLine, RedrawnInPlaceAndEnded) {
-  LiveLine line(LiveLine::Style::automatic, 1000, file_);
+  base::LiveLine line(LiveLine::Style::automatic, 1000, file_);
   line.show(1, 10, "a");
   EXPECT_EQ(without_times(sent()), "\rstep 1/10  10%  a  T < T\x1b[K");
   line.say("checkpoint");
@@ -177,7 +177,7 @@ TEST_F(TerminalLine, RedrawnInPlaceAndEnded) {
 
 TEST_F(TerminalLine, AtMostTenTimesASecondButAlwaysTheLast) {
   const auto start = std::chrono::steady_clock::now();
-  LiveLine line(LiveLine::Style::automatic, 1000, file_);
+  base::LiveLine line(LiveLine::Style::automatic, 1000, file_);
   int drawn = 0, step = 0;
   for (; std::chrono::steady_clock::now() - start < std::chrono::milliseconds(350); ++step) {
     line.show(step, 1'000'000'000, "");
@@ -194,7 +194,7 @@ TEST_F(TerminalLine, AtMostTenTimesASecondButAlwaysTheLast) {
 }
 
 TEST_F(TerminalLine, CutToTheWidthBetweenCharacters) {
-  LiveLine line(LiveLine::Style::automatic, 1000, file_);
+  base::LiveLine line(LiveLine::Style::automatic, 1000, file_);
   line.show(1, 10, "üüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüüü");
   std::string expected = "\rstep 1/10  10%  ";
   for (int i = 0; i < 39 - 16; ++i) expected += "ü";
@@ -203,7 +203,7 @@ TEST_F(TerminalLine, CutToTheWidthBetweenCharacters) {
 
 TEST_F(TerminalLine, ADumbTerminalGetsPlainLines) {
   ::setenv("TERM", "dumb", 1);
-  LiveLine line(LiveLine::Style::automatic, 1000, file_);
+  base::LiveLine line(LiveLine::Style::automatic, 1000, file_);
   line.show(1, 10, "a");
   EXPECT_EQ(without_times(sent()), "step 1/10  10%  a  T < T\n");
 }

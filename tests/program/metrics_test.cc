@@ -31,12 +31,12 @@ class Metrics : public RunFiles {
 
   // Steps 10, 20, ... `last`, with the loss 1/step.
   void write_until(std::int64_t last) const {
-    MetricsWriter writer(directory_, {"step", "loss"}, 0, true);
+    run::MetricsWriter writer(directory_, {"step", "loss"}, 0, true);
     for (std::int64_t step = 10; step <= last; step += 10) writer.add({step, {{"loss", 1.0 / static_cast<double>(step)}}});
   }
   std::vector<std::int64_t> steps() const {
     std::vector<std::int64_t> found;
-    for (const MetricsRow& row : read_metrics(jsonl())) found.push_back(row.step);
+    for (const run::MetricsRow& row : run::read_metrics(jsonl())) found.push_back(row.step);
     return found;
   }
   std::string events() const {
@@ -45,14 +45,14 @@ class Metrics : public RunFiles {
   }
   void expect_malformed(const std::string& text, const std::string& message) const {
     store(jsonl(), text);
-    EXPECT_EQ(refused(Fault::data, [&] { read_metrics(jsonl()); }), jsonl().string() + message);
+    EXPECT_EQ(refused(Fault::data, [&] { run::read_metrics(jsonl()); }), jsonl().string() + message);
   }
 };
 
 using Steps = std::vector<std::int64_t>;
 
 TEST_F(Metrics, ExactBytesAsSoonAsTheyAreAdded) {
-  MetricsWriter writer(directory_, {"step", "loss", "val_loss", "attention/ratio", "a,\"b\""}, 0, false);
+  run::MetricsWriter writer(directory_, {"step", "loss", "val_loss", "attention/ratio", "a,\"b\""}, 0, false);
   EXPECT_EQ(content(jsonl()), "");
   EXPECT_EQ(content(csv()), "step,loss,val_loss,attention/ratio,\"a,\"\"b\"\"\"\r\n");
   writer.add({10, {{"loss", 2.5}, {"val_loss", kNan}, {"a,\"b\"", 1e-7}}});
@@ -67,13 +67,13 @@ TEST_F(Metrics, ExactBytesAsSoonAsTheyAreAdded) {
 }
 
 TEST_F(Metrics, WithoutColumnsThereAreSteps) {
-  MetricsWriter(directory_, {}, 0, false).add({7, {}});
+  run::MetricsWriter(directory_, {}, 0, false).add({7, {}});
   EXPECT_EQ(content(csv()), "step\r\n7\r\n");
 }
 
 TEST_F(Metrics, EveryDoubleComesBack) {
   std::mt19937_64 random(1);
-  MetricsRow row{std::numeric_limits<std::int64_t>::max(), {}};
+  run::MetricsRow row{std::numeric_limits<std::int64_t>::max(), {}};
   std::vector<std::string> columns = {"step"};
   std::vector<double> values = {
       0.0, -0.0, 1.0, -1.0, 5e-324, 1.7976931348623157e308, 0.1, 1e15, 1e16, 1e22, 9007199254740993.0};
@@ -82,8 +82,8 @@ TEST_F(Metrics, EveryDoubleComesBack) {
     columns.push_back("c" + std::to_string(columns.size()));
     row.values.emplace_back(columns.back(), value);
   }
-  MetricsWriter(directory_, columns, 0, false).add(row);
-  const auto read = read_metrics(jsonl());
+  run::MetricsWriter(directory_, columns, 0, false).add(row);
+  const auto read = run::read_metrics(jsonl());
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0].step, row.step);
   ASSERT_EQ(read[0].values.size(), values.size());
@@ -101,7 +101,7 @@ TEST_F(Metrics, EveryDoubleComesBack) {
 }
 
 TEST_F(Metrics, AnUnknownColumnIsRefusedBeforeAnythingIsWritten) {
-  MetricsWriter writer(directory_, {"step", "loss", "val_loss"}, 0, true);
+  run::MetricsWriter writer(directory_, {"step", "loss", "val_loss"}, 0, true);
   EXPECT_EQ(refused(Fault::usage,
                     [&] {
                       writer.add({1, {{"loss", 1}, {"vall_loss", 1}}});
@@ -113,14 +113,14 @@ TEST_F(Metrics, AnUnknownColumnIsRefusedBeforeAnythingIsWritten) {
                     }),
             "metric 'loss' occurs twice in the row of step 1");
   EXPECT_NE(refused(Fault::usage, [&] { writer.add({1, {{"step", 1}}}); }).find("no metric named 'step'"), std::string::npos);
-  EXPECT_TRUE(read_metrics(jsonl()).empty());
+  EXPECT_TRUE(run::read_metrics(jsonl()).empty());
 }
 
 TEST_F(Metrics, AResumedRunGoesOnAfterItsCheckpoint) {
   write_until(50);
   const std::string before = content(jsonl());
   {
-    MetricsWriter writer(directory_, {"step", "loss"}, 30, true);
+    run::MetricsWriter writer(directory_, {"step", "loss"}, 30, true);
     EXPECT_EQ(content(jsonl()), before.substr(0, before.find("{\"step\":40")));
     writer.add({40, {{"loss", 7}}});
   }
@@ -131,7 +131,7 @@ TEST_F(Metrics, AResumedRunGoesOnAfterItsCheckpoint) {
 
 TEST_F(Metrics, ColumnsNoLongerAskedForStay) {
   write_until(20);
-  MetricsWriter(directory_, {"step", "val"}, 20, false).add({30, {{"val", 3}}});
+  run::MetricsWriter(directory_, {"step", "val"}, 20, false).add({30, {{"val", 3}}});
   EXPECT_EQ(content(csv()), "step,val,loss\r\n10,,0.1\r\n20,,0.05\r\n30,3,\r\n");
 }
 
@@ -141,7 +141,7 @@ TEST_F(Metrics, AKilledWriterLeavesAtMostHalfALine) {
   store(csv(), content(csv()) + "40,0.0");
   store(tb() / *names(tb()).begin(), events() + "half a record");
   EXPECT_EQ(steps(), (Steps{10, 20, 30}));
-  MetricsWriter(directory_, {"step", "loss"}, 30, true).add({40, {{"loss", 4}}});
+  run::MetricsWriter(directory_, {"step", "loss"}, 30, true).add({40, {{"loss", 4}}});
   EXPECT_EQ(steps(), (Steps{10, 20, 30, 40}));
   EXPECT_TRUE(content(csv()).ends_with("30,0.03333333333333333\r\n40,4\r\n"));
   EXPECT_EQ(events().find("half"), std::string::npos);
@@ -149,28 +149,28 @@ TEST_F(Metrics, AKilledWriterLeavesAtMostHalfALine) {
 
 TEST_F(Metrics, EventsAreTheRowsWithTheirTimes) {
   {
-    MetricsWriter writer(directory_, {"step", "time", "loss"}, 0, true);
+    run::MetricsWriter writer(directory_, {"step", "time", "loss"}, 0, true);
     for (std::int64_t step = 1; step <= 3; ++step)
       writer.add({step, {{"time", 1.5e9 + static_cast<double>(step)}, {"loss", 0.25}}});
   }
   std::string expected;
   for (std::int64_t step = 1; step <= 2; ++step) {
     const std::vector<std::pair<std::string, double>> values = {{"time", 1.5e9 + static_cast<double>(step)}, {"loss", 0.25}};
-    expected += tensorboard_scalars(values[0].second, step, values);
+    expected += run::tensorboard_scalars(values[0].second, step, values);
   }
   EXPECT_NE(events().find(expected), std::string::npos);
   store(tb() / "events.out.tfevents.0000000001.elsewhere", "old");
   store(tb() / "notes.txt", "mine");
-  MetricsWriter(directory_, {"step", "time", "loss"}, 2, true);
+  run::MetricsWriter(directory_, {"step", "time", "loss"}, 2, true);
   EXPECT_EQ(content(tb() / "notes.txt"), "mine");
   std::filesystem::remove(tb() / "notes.txt");
   EXPECT_TRUE(events().ends_with(expected));
-  MetricsWriter(directory_, {"step", "time", "loss"}, 2, false);
+  run::MetricsWriter(directory_, {"step", "time", "loss"}, 2, false);
   EXPECT_TRUE(names(tb()).empty());
 }
 
 TEST_F(Metrics, AFullDiskIsOneErrorAndLeavesWholeRows) {
-  MetricsWriter writer(directory_, {"step", "loss"}, 0, false);
+  run::MetricsWriter writer(directory_, {"step", "loss"}, 0, false);
   std::int64_t step = 0;
   {
     const SmallFiles small(1000);
@@ -181,21 +181,21 @@ TEST_F(Metrics, AFullDiskIsOneErrorAndLeavesWholeRows) {
               jsonl().string() + ": cannot append: File too large");
   }
   EXPECT_GT(step, 30);
-  EXPECT_EQ(read_metrics(jsonl()).size(), static_cast<std::size_t>(step - 1));
+  EXPECT_EQ(run::read_metrics(jsonl()).size(), static_cast<std::size_t>(step - 1));
   EXPECT_EQ(content(jsonl()).back(), '\n');
   writer.add({step, {{"loss", 1}}});  // there is room again
   EXPECT_EQ(steps().back(), step);
 }
 
 TEST_F(Metrics, PlacesThatCannotBeUsed) {
-  EXPECT_EQ(refused(Fault::data, [&] { read_metrics(jsonl()); }),
+  EXPECT_EQ(refused(Fault::data, [&] { run::read_metrics(jsonl()); }),
             jsonl().string() + ": cannot read: No such file or directory");
-  EXPECT_EQ(refused(Fault::data, [&] { read_metrics(directory_); }), directory_.string() + ": cannot read: not a regular file");
+  EXPECT_EQ(refused(Fault::data, [&] { run::read_metrics(directory_); }), directory_.string() + ": cannot read: not a regular file");
   const auto none = directory_ / "none";
-  EXPECT_NE(refused(Fault::failure, [&] { MetricsWriter(none, {}, 0, true); }).find("No such file or directory"),
+  EXPECT_NE(refused(Fault::failure, [&] { run::MetricsWriter(none, {}, 0, true); }).find("No such file or directory"),
             std::string::npos);
   store(tb(), "a file");
-  EXPECT_NE(refused(Fault::failure, [&] { MetricsWriter(directory_, {}, 0, true); }).find(tb().string() + ": cannot make"),
+  EXPECT_NE(refused(Fault::failure, [&] { run::MetricsWriter(directory_, {}, 0, true); }).find(tb().string() + ": cannot make"),
             std::string::npos);
 }
 
@@ -221,16 +221,16 @@ TEST_F(Metrics, Malformed) {
   expect_malformed("{\"step\":1,\"a\":1,\"a\":2}\n", ": line 1: 'a' occurs twice");
   expect_malformed("{\"step\":1,\"step\":1}\n", ": line 1: 'step' occurs twice");
   expect_malformed(std::string("{\"step\":1}\0{}\n", 14), ": line 1: NUL at byte 11");
-  EXPECT_NE(refused(Fault::data, [&] { MetricsWriter(directory_, {}, 5, false); }).find("line 1: NUL"), std::string::npos);
+  EXPECT_NE(refused(Fault::data, [&] { run::MetricsWriter(directory_, {}, 5, false); }).find("line 1: NUL"), std::string::npos);
   EXPECT_EQ(content(jsonl()), std::string("{\"step\":1}\0{}\n", 14));  // still there to look at
 }
 
 // Vectors of RFC 3720, B.4, and the usual check value.
 TEST(TensorBoard, Crc32c) {
-  EXPECT_EQ(crc32c(""), 0u);
-  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
-  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
-  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+  EXPECT_EQ(run::crc32c(""), 0u);
+  EXPECT_EQ(run::crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(run::crc32c(std::string(32, '\0')), 0x8a9136aau);
+  EXPECT_EQ(run::crc32c(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // config.json: which family a model is, the keys other tools read, both ways for every preset, and what is refused.
-#include "train/models/family.h"
+#include "model/family.h"
 
 #include <functional>
 #include <string>
@@ -14,19 +14,19 @@ namespace {
 
 using Json = nlohmann::json;
 
-auto fields(const ModelConfig& c) {
+auto fields(const model::ModelConfig& c) {
   return std::tie(c.vocab, c.width, c.layers, c.heads, c.kv_heads, c.head_size, c.hidden, c.context, c.norm, c.post_norm,
                   c.qk_norm, c.query_scale, c.ffn_bias, c.output_bias, c.tied, c.activation, c.rope_base, c.attention_softcap,
                   c.logit_softcap, c.norm_eps, c.init);
 }
 
-bool survives(const ModelConfig& c) { return fields(from_config_json(to_config_json(c, 0), "config.json")) == fields(c); }
+bool survives(const model::ModelConfig& c) { return fields(model::from_config_json(model::to_config_json(c, 0), "config.json")) == fields(c); }
 
-Json written(const ModelConfig& c) { return Json::parse(to_config_json(c, 7)); }
+Json written(const model::ModelConfig& c) { return Json::parse(model::to_config_json(c, 7)); }
 
 std::string fault(const std::string& text) {
   try {
-    from_config_json(text, "run/config.json");
+    model::from_config_json(text, "run/config.json");
   } catch (const Error& error) {
     EXPECT_EQ(error.fault(), Fault::data);
     return error.what();
@@ -50,65 +50,65 @@ std::string fault_with(const char* key, const Json& value) {
 }
 
 TEST(ModelFamily, PresetsHaveTheirFamilies) {
-  for (const std::string& name : preset_names()) {
+  for (const std::string& name : model::preset_names()) {
     const std::string expected = name.starts_with("nano-")    ? "llama"
                                  : name.starts_with("olmo-")  ? "olmo"
                                  : name.starts_with("qwen3-") ? "qwen3"
                                                               : "cautious";
-    EXPECT_EQ(family_of(preset(name)), expected) << name;
+    EXPECT_EQ(model::family_of(model::preset(name)), expected) << name;
   }
 }
 
 TEST(ModelFamily, WhatIsWrittenReadsBackTheSame) {
-  for (const std::string& name : preset_names()) EXPECT_TRUE(survives(preset(name))) << name;
-  const std::vector<std::function<void(ModelConfig&)>> changes{
-      [](ModelConfig& c) { c.tied = !c.tied; },
-      [](ModelConfig& c) { c.heads = 4, c.kv_heads = 2; },
-      [](ModelConfig& c) { c.head_size = 6; },
-      [](ModelConfig& c) { c.norm = NormKind::rms_offset; },
-      [](ModelConfig& c) { c.norm = NormKind::layer; },
-      [](ModelConfig& c) { c.norm = NormKind::rms; },
-      [](ModelConfig& c) { c.post_norm = !c.post_norm; },
-      [](ModelConfig& c) { c.qk_norm = !c.qk_norm; },
-      [](ModelConfig& c) { c.query_scale = !c.query_scale; },
-      [](ModelConfig& c) { c.ffn_bias = !c.ffn_bias; },
-      [](ModelConfig& c) { c.output_bias = !c.output_bias; },
-      [](ModelConfig& c) { c.activation = Activation::gelu; },
-      [](ModelConfig& c) { c.rope_base = 0; },
-      [](ModelConfig& c) { c.rope_base = 1234.5678901234567; },
-      [](ModelConfig& c) { c.attention_softcap = 0.1; },
-      [](ModelConfig& c) { c.logit_softcap = 1e-3; },
-      [](ModelConfig& c) { c.norm_eps = 3e-7; },
-      [](ModelConfig& c) { c.init = Init::xavier; },
-      [](ModelConfig& c) { c.vocab = 1, c.layers = 1, c.context = 1; },
+  for (const std::string& name : model::preset_names()) EXPECT_TRUE(survives(model::preset(name))) << name;
+  const std::vector<std::function<void(model::ModelConfig&)>> changes{
+      [](model::ModelConfig& c) { c.tied = !c.tied; },
+      [](model::ModelConfig& c) { c.heads = 4, c.kv_heads = 2; },
+      [](model::ModelConfig& c) { c.head_size = 6; },
+      [](model::ModelConfig& c) { c.norm = model::NormKind::rms_offset; },
+      [](model::ModelConfig& c) { c.norm = model::NormKind::layer; },
+      [](model::ModelConfig& c) { c.norm = model::NormKind::rms; },
+      [](model::ModelConfig& c) { c.post_norm = !c.post_norm; },
+      [](model::ModelConfig& c) { c.qk_norm = !c.qk_norm; },
+      [](model::ModelConfig& c) { c.query_scale = !c.query_scale; },
+      [](model::ModelConfig& c) { c.ffn_bias = !c.ffn_bias; },
+      [](model::ModelConfig& c) { c.output_bias = !c.output_bias; },
+      [](model::ModelConfig& c) { c.activation = model::Activation::gelu; },
+      [](model::ModelConfig& c) { c.rope_base = 0; },
+      [](model::ModelConfig& c) { c.rope_base = 1234.5678901234567; },
+      [](model::ModelConfig& c) { c.attention_softcap = 0.1; },
+      [](model::ModelConfig& c) { c.logit_softcap = 1e-3; },
+      [](model::ModelConfig& c) { c.norm_eps = 3e-7; },
+      [](model::ModelConfig& c) { c.init = model::Init::xavier; },
+      [](model::ModelConfig& c) { c.vocab = 1, c.layers = 1, c.context = 1; },
   };
   for (const char* name : {"nano-100k", "gemma-15m", "olmo-1b", "qwen3-0.6b"}) {
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      ModelConfig config = preset(name);
+      model::ModelConfig config = model::preset(name);
       changes[i](config);
-      EXPECT_TRUE(survives(config)) << name << " with change " << i << ": " << to_config_json(config, 0);
+      EXPECT_TRUE(survives(config)) << name << " with change " << i << ": " << model::to_config_json(config, 0);
     }
   }
 }
 
 TEST(ModelFamily, AFamilyIsOnlyWhatItsCodeComputes) {
-  const auto family_with = [](const char* name, const std::function<void(ModelConfig&)>& change) {
-    ModelConfig config = preset(name);
+  const auto family_with = [](const char* name, const std::function<void(model::ModelConfig&)>& change) {
+    model::ModelConfig config = model::preset(name);
     change(config);
-    return family_of(config);
+    return model::family_of(config);
   };
-  EXPECT_EQ(family_with("olmo-1b", [](ModelConfig& c) { c.norm_eps = 1e-6; }), "cautious");
-  EXPECT_EQ(family_with("olmo-1b", [](ModelConfig& c) { c.head_size = 64; }), "cautious");
-  EXPECT_EQ(family_with("olmo-1b", [](ModelConfig& c) { c.ffn_bias = true; }), "cautious");
-  EXPECT_EQ(family_with("qwen3-0.6b", [](ModelConfig& c) { c.ffn_bias = true; }), "cautious");
-  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.ffn_bias = true; }), "llama");
-  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.qk_norm = true; }), "qwen3");
-  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.output_bias = true; }), "cautious");
-  EXPECT_EQ(family_with("nano-1m", [](ModelConfig& c) { c.rope_base = 0; }), "cautious");
+  EXPECT_EQ(family_with("olmo-1b", [](model::ModelConfig& c) { c.norm_eps = 1e-6; }), "cautious");
+  EXPECT_EQ(family_with("olmo-1b", [](model::ModelConfig& c) { c.head_size = 64; }), "cautious");
+  EXPECT_EQ(family_with("olmo-1b", [](model::ModelConfig& c) { c.ffn_bias = true; }), "cautious");
+  EXPECT_EQ(family_with("qwen3-0.6b", [](model::ModelConfig& c) { c.ffn_bias = true; }), "cautious");
+  EXPECT_EQ(family_with("nano-1m", [](model::ModelConfig& c) { c.ffn_bias = true; }), "llama");
+  EXPECT_EQ(family_with("nano-1m", [](model::ModelConfig& c) { c.qk_norm = true; }), "qwen3");
+  EXPECT_EQ(family_with("nano-1m", [](model::ModelConfig& c) { c.output_bias = true; }), "cautious");
+  EXPECT_EQ(family_with("nano-1m", [](model::ModelConfig& c) { c.rope_base = 0; }), "cautious");
 }
 
 TEST(ModelFamily, LlamaHasTheKeysOfLlama) {
-  const Json json = written(preset("nano-1m"));
+  const Json json = written(model::preset("nano-1m"));
   EXPECT_EQ(json.at("architectures"), Json::parse(R"(["LlamaForCausalLM"])"));
   EXPECT_EQ(json.at("model_type"), "llama");
   EXPECT_EQ(json.at("vocab_size"), 256);
@@ -132,30 +132,30 @@ TEST(ModelFamily, LlamaHasTheKeysOfLlama) {
 }
 
 TEST(ModelFamily, TheOthersHaveTheirArchitecture) {
-  EXPECT_EQ(written(preset("olmo-1b")).at("architectures").at(0), "OlmoForCausalLM");
-  EXPECT_FALSE(written(preset("olmo-1b")).contains("rms_norm_eps"));
-  EXPECT_EQ(written(preset("qwen3-0.6b")).at("architectures").at(0), "Qwen3ForCausalLM");
-  const Json gemma = written(preset("gemma-15m"));
+  EXPECT_EQ(written(model::preset("olmo-1b")).at("architectures").at(0), "OlmoForCausalLM");
+  EXPECT_FALSE(written(model::preset("olmo-1b")).contains("rms_norm_eps"));
+  EXPECT_EQ(written(model::preset("qwen3-0.6b")).at("architectures").at(0), "Qwen3ForCausalLM");
+  const Json gemma = written(model::preset("gemma-15m"));
   EXPECT_EQ(gemma.at("model_type"), "cautious");
   EXPECT_EQ(gemma.at("norm"), "rms-offset");
   EXPECT_EQ(gemma.at("attention_softcap"), 50);
 }
 
 TEST(ModelFamily, AForeignLlamaIsUnderstood) {
-  const ModelConfig c = from_config_json(foreign().dump(), "config.json");
+  const model::ModelConfig c = model::from_config_json(foreign().dump(), "config.json");
   EXPECT_EQ(c.kv_heads, 4);
   EXPECT_EQ(c.head_size, 64);  // it does not say: width over heads
   EXPECT_EQ(c.norm_eps, 1e-5);
   EXPECT_FALSE(c.tied);
   Json json = foreign();
   for (const char* key : {"tie_word_embeddings", "rope_theta", "hidden_act", "rope_scaling"}) json.erase(key);
-  EXPECT_EQ(fields(from_config_json(json.dump(), "config.json")), fields(c));
+  EXPECT_EQ(fields(model::from_config_json(json.dump(), "config.json")), fields(c));
   json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 5e5}};
-  EXPECT_EQ(from_config_json(json.dump(), "config.json").rope_base, 5e5);
+  EXPECT_EQ(model::from_config_json(json.dump(), "config.json").rope_base, 5e5);
   json.erase("num_key_value_heads");
-  EXPECT_EQ(from_config_json(json.dump(), "config.json").kv_heads, 32);
+  EXPECT_EQ(model::from_config_json(json.dump(), "config.json").kv_heads, 32);
   json["mlp_bias"] = true;
-  EXPECT_TRUE(from_config_json(json.dump(), "config.json").ffn_bias);
+  EXPECT_TRUE(model::from_config_json(json.dump(), "config.json").ffn_bias);
 }
 
 TEST(ModelFamily, WhatOurModelsLackIsRefusedWithKeyAndValue) {
@@ -196,7 +196,7 @@ TEST(ModelFamily, MissingAndIllTypedKeysAreNamed) {
             "run/config.json: no model_type named 'lama'; did you mean 'llama'? choices: llama, olmo, qwen3, cautious");
   EXPECT_EQ(fault_with("cautious_init", "zero"),
             "run/config.json: no cautious_init named 'zero'; choices: truncated-normal, xavier, mitchell");
-  Json ours = written(preset("gemma-15m"));
+  Json ours = written(model::preset("gemma-15m"));
   ours.erase("post_norm");
   EXPECT_EQ(fault(ours.dump()), "run/config.json: there is no key 'post_norm'");
 }

@@ -1,26 +1,26 @@
 // The SVG writer and what figures are made of: escaping, numbers, contours, simplified paths, places of labels.
-#include "report/plane_figure.h"
+#include "lab/drawing/plane_figure.h"
 
 #include <cmath>
 #include <optional>
 #include <set>
 
-#include "report/contour.h"
+#include "lab/drawing/contour.h"
 #include "report/label.h"
 #include "svg_reading.h"
 
 namespace cautious {
 namespace {
 
-TEST(Svg, EscapesAndRoundsNumbers) {
-  EXPECT_EQ(svg_escape("a<b & \"c\">\x01"), "a&lt;b &amp; &quot;c&quot;&gt;?");
-  EXPECT_EQ(svg_number(1.5), "1.5");
-  EXPECT_EQ(svg_number(-0.001), "0");
-  EXPECT_EQ(svg_number(100), "100");
-  EXPECT_EQ(svg_path({{1, 2}, {3, 2}, {3, 5.126}}, Ends::closed), "M1 2l2 0l0 3.13z");
+TEST(report::Svg, EscapesAndRoundsNumbers) {
+  EXPECT_EQ(report::svg_escape("a<b & \"c\">\x01"), "a&lt;b &amp; &quot;c&quot;&gt;?");
+  EXPECT_EQ(report::svg_number(1.5), "1.5");
+  EXPECT_EQ(report::svg_number(-0.001), "0");
+  EXPECT_EQ(report::svg_number(100), "100");
+  EXPECT_EQ(report::svg_path({{1, 2}, {3, 2}, {3, 5.126}}, Ends::closed), "M1 2l2 0l0 3.13z");
 }
 
-TEST(Svg, PrettyNumbers) {
+TEST(report::Svg, PrettyNumbers) {
   EXPECT_EQ(pretty(0), "0.00");
   EXPECT_EQ(pretty(0.414), "0.41");
   EXPECT_EQ(pretty(12.34), "12.3");
@@ -29,25 +29,25 @@ TEST(Svg, PrettyNumbers) {
   EXPECT_EQ(pretty(3e12), "3×10¹²");
 }
 
-double area(const std::vector<SvgPoint>& loop) {
+double area(const std::vector<report::SvgPoint>& loop) {
   double twice = 0;
   for (std::size_t i = 0; i < loop.size(); ++i) {
-    const SvgPoint a = loop[i], b = loop[(i + 1) % loop.size()];
+    const report::SvgPoint a = loop[i], b = loop[(i + 1) % loop.size()];
     twice += a.x * b.y - b.x * a.y;
   }
   return twice / 2;
 }
 
 TEST(Contour, LoopAroundAHillHasTheAreaOfItsDisc) {
-  const ContourGrid grid({-2, -2, 2, 2}, 80, [](SvgPoint p) { return 1 - std::hypot(p.x, p.y); });
+  const ContourGrid grid({-2, -2, 2, 2}, 80, [](report::SvgPoint p) { return 1 - std::hypot(p.x, p.y); });
   const auto loops = grid.above(0);
   ASSERT_EQ(loops.size(), 1u);
   EXPECT_NEAR(std::abs(area(loops[0])), 3.14159, 0.01);
-  for (const SvgPoint& p : loops[0]) EXPECT_NEAR(std::hypot(p.x, p.y), 1, 1e-3);
+  for (const report::SvgPoint& p : loops[0]) EXPECT_NEAR(std::hypot(p.x, p.y), 1, 1e-3);
 }
 
 TEST(Contour, HighGroundAtTheRimIsClosedAndHolesTurnTheOtherWay) {
-  const ContourGrid grid({-2, -2, 2, 2}, 40, [](SvgPoint p) { return std::hypot(p.x, p.y); });
+  const ContourGrid grid({-2, -2, 2, 2}, 40, [](report::SvgPoint p) { return std::hypot(p.x, p.y); });
   const auto loops = grid.above(1);
   ASSERT_EQ(loops.size(), 2u);
   EXPECT_LT(area(loops[0]) * area(loops[1]), 0);
@@ -55,13 +55,13 @@ TEST(Contour, HighGroundAtTheRimIsClosedAndHolesTurnTheOtherWay) {
 }
 
 TEST(Contour, SaddlesAreCutIntoLoops) {
-  const ContourGrid grid({-1, -1, 1, 1}, 1, [](SvgPoint p) { return p.x * p.y; });
+  const ContourGrid grid({-1, -1, 1, 1}, 1, [](report::SvgPoint p) { return p.x * p.y; });
   EXPECT_EQ(grid.above(0.5).size(), 2u);
   EXPECT_EQ(grid.above(-0.5).size(), 1u);
 }
 
 TEST(Contour, SimplifiedKeepsCornersAndTolerance) {
-  std::vector<SvgPoint> path;
+  std::vector<report::SvgPoint> path;
   for (int i = 0; i <= 100; ++i) path.push_back({i / 10.0, i % 2 * 0.01});
   path.push_back({10, 5});
   const auto kept = simplified(path, 0.05);
@@ -70,7 +70,7 @@ TEST(Contour, SimplifiedKeepsCornersAndTolerance) {
 }
 
 TEST(Label, StaysInsideAndApart) {
-  LabelPlanner planner({0, 0, 200, 100});
+  report::LabelPlanner planner({0, 0, 200, 100});
   const auto first = planner.place({195, 50}, "Adam", 12, 8), second = planner.place({195, 52}, "AdamW", 12, 8);
   for (const auto& place : {first, second}) {
     EXPECT_GE(place.space.left, 0);
@@ -104,8 +104,8 @@ TEST(PlaneFigure, OneToThreePanelsOfEqualWidth) {
     EXPECT_NE(svg.find("A &amp; B"), std::string::npos);
     EXPECT_EQ(count(svg, "&lt;one&gt;"), 16 * figure.panels.size()) << "beside the end and in the table";
     EXPECT_EQ(count(svg, "<clipPath"), figure.panels.size());
-    const SvgPoint size = page_size(figure);
-    EXPECT_NE(svg.find("viewBox=\"0 0 " + svg_number(size.x) + " " + svg_number(size.y) + "\""), std::string::npos);
+    const report::SvgPoint size = page_size(figure);
+    EXPECT_NE(svg.find("viewBox=\"0 0 " + report::svg_number(size.x) + " " + report::svg_number(size.y) + "\""), std::string::npos);
     EXPECT_EQ(size.x, width.value_or(size.x)) << "the type is as large in all";
     width = size.x;
   }
@@ -124,8 +124,8 @@ TEST(PlaneFigure, EverySeriesHasItsColourAndMarker) {
     const auto marks = shapes(svg, "mark " + series);
     ASSERT_EQ(marks.size(), 1u);
     std::string outline;  // in whole points from its middle
-    for (const SvgPoint& p : marks[0].points) {
-      const SvgPoint at = middle(marks[0]);
+    for (const report::SvgPoint& p : marks[0].points) {
+      const report::SvgPoint at = middle(marks[0]);
       outline += std::to_string(std::lround(p.x - at.x)) + "," + std::to_string(std::lround(p.y - at.y)) + " ";
     }
     outlines.insert(outline);
@@ -147,7 +147,7 @@ TEST(PlaneFigure, MovingPathsEndAtTheMarkersAndStayInside) {
   const std::vector<MovingPath> moving = moving_paths(figure);
   ASSERT_EQ(moving.size(), 6u);
   for (std::size_t i = 0; i < moving.size(); ++i) {
-    const SvgPoint mark = middle(shapes(svg, "mark s" + std::to_string(moving[i].series))[i / 2]);
+    const report::SvgPoint mark = middle(shapes(svg, "mark s" + std::to_string(moving[i].series))[i / 2]);
     EXPECT_NEAR(mark.x, moving[i].points.back().x, 0.05);
     EXPECT_NEAR(mark.y, moving[i].points.back().y, 0.05);
   }
@@ -162,7 +162,7 @@ TEST(PlaneFigure, SinglePointsAreRingsAndHeightsMayBeNone) {
   PlaneFigure figure;
   figure.columns = {{"f", 1}};
   figure.panels = {panel_of("a", 1)};
-  figure.panels[0].curves = {{CurveStyle::band, "one", {{0.5, 0.5}}}, {CurveStyle::thin, "none", {}}};
+  figure.panels[0].curves = {{report::CurveStyle::band, "one", {{0.5, 0.5}}}, {report::CurveStyle::thin, "none", {}}};
   EXPECT_EQ(count(to_svg(figure), "class=\"band ring\""), 1u);
   figure.panels[0].height = [](PlanePoint p) { return p.x < 0.3 ? NAN : p.x < 0.6 ? INFINITY : p.y; };
   expect_well_formed(to_svg(figure));

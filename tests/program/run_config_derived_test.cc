@@ -8,10 +8,10 @@ namespace cautious {
 namespace {
 
 TEST(RunConfigDerived, SequencesAreAsLongAsTheContextUnlessSet) {
-  EXPECT_EQ(sequence_length(typed({})), 128);
-  EXPECT_EQ(sequence_length(typed({{"train.seq_len", "32"}})), 32);
-  EXPECT_EQ(sequence_length(typed({{"model.context", "1000"}})), 1000);
-  EXPECT_EQ(sequence_length(typed({{"train.seq_len", "128"}})), 128);
+  EXPECT_EQ(run::sequence_length(typed({})), 128);
+  EXPECT_EQ(run::sequence_length(typed({{"train.seq_len", "32"}})), 32);
+  EXPECT_EQ(run::sequence_length(typed({{"model.context", "1000"}})), 1000);
+  EXPECT_EQ(run::sequence_length(typed({{"train.seq_len", "128"}})), 128);
 }
 
 TEST(RunConfigDerived, StepsAreRoundedUp) {
@@ -32,12 +32,12 @@ TEST(RunConfigDerived, StepsAreRoundedUp) {
 TEST(RunConfigDerived, TokensPerParameterCountAllParameters) {
   // By hand: embedding 256 x 64, two layers of 4 x 64 x 64 + 3 x 64 x 176 + 2 x 64, and the last norm.
   const double parameters = 256 * 64 + 2 * (4 * 64 * 64 + 3 * 64 * 176 + 2 * 64) + 64;
-  const RunConfig config = typed({{"train.batch_size", "8"}, {"train.tokens_per_param", "12.5"}}, "nano-100k");
+  const run::RunConfig config = typed({{"train.batch_size", "8"}, {"train.tokens_per_param", "12.5"}}, "nano-100k");
   EXPECT_EQ(steps_of(config), static_cast<std::int64_t>(std::ceil(12.5 * parameters / (8 * 128))));
 }
 
 TEST(RunConfigDerived, Schedules) {
-  const RunConfig config = typed({{"train.steps", "1000"},
+  const run::RunConfig config = typed({{"train.steps", "1000"},
                                   {"optimizer.lr", "0.5"},
                                   {"schedule.kind", "wsd"},
                                   {"schedule.warmup_steps", "10"},
@@ -50,7 +50,7 @@ TEST(RunConfigDerived, Schedules) {
   EXPECT_EQ(lr_at(schedule, 600), 0.5);
   EXPECT_DOUBLE_EQ(lr_at(schedule, 800), 0.5 * (1 - 0.75 * 0.5));
   EXPECT_EQ(lr_at(schedule, 1000), 0.125);
-  const DecaySchedule decay = decay_schedule_of(config);
+  const DecaySchedule decay = run::decay_schedule_of(config);
   EXPECT_EQ(decay_factor_at(decay, 1), 1);
   EXPECT_EQ(decay_factor_at(decay, 1000), 0.5);
   EXPECT_EQ(lr_at(schedule_of(typed({{"train.steps", "100"}, {"optimizer.lr", "1"}})), 1), 0.5) << "2% of 100 are two steps";
@@ -62,16 +62,16 @@ std::string expected_group(const std::string& name, const std::string& ends) {
   return name.ends_with("_proj.weight") ? "matrices" : "vectors";
 }
 
-void expect_groups(const RunConfig& config, const std::string& ends) {
+void expect_groups(const run::RunConfig& config, const std::string& ends) {
   const Routing routing = routing_of(config);
-  for (const Shape& shape : parameter_shapes(config.model.shape)) {
+  for (const Shape& shape : model::parameter_shapes(config.model.shape)) {
     const Group& group = routing.groups[route(routing, shape.name, shape.sides)];
     EXPECT_EQ(group.name, expected_group(shape.name, ends)) << shape.name << " with " << config.optimizer.name;
   }
 }
 
 TEST(RunConfigDerived, EveryParameterHasItsGroup) {
-  for (const std::string& model : preset_names()) {
+  for (const std::string& model : model::preset_names()) {
     for (const std::string& name : recipe_names()) {
       expect_groups(typed({{"optimizer.name", name}, {"model.tied", "false"}}, model), name == "muon" ? "rest" : "embedding");
     }
@@ -115,10 +115,10 @@ TEST(RunConfigDerived, RulesForMatricesHaveARest) {
 
 TEST(RunConfigDerived, AnOptimizerTakesTheRouting) {
   for (const std::string& name : recipe_names()) {
-    const RunConfig config = typed({{"optimizer.name", name}}, "nano-100k");
+    const run::RunConfig config = typed({{"optimizer.name", name}}, "nano-100k");
     Optimizer optimizer(routing_of(config));
     std::vector<std::vector<float>> x, g;
-    for (const Shape& shape : parameter_shapes(config.model.shape)) {
+    for (const Shape& shape : model::parameter_shapes(config.model.shape)) {
       std::int64_t count = 1;
       for (const std::int64_t side : shape.sides) count *= side;
       x.emplace_back(count, 0.5f);

@@ -9,9 +9,9 @@ namespace {
 using RunConfigErrors = RunConfigTest;
 
 TEST_F(RunConfigErrors, UnreadableFiles) {
-  EXPECT_EQ(message([] { read_config({.file = "no/such.toml", .preset = "", .overrides = {}}); }),
+  EXPECT_EQ(message([] { run::read_config({.file = "no/such.toml", .preset = "", .overrides = {}}); }),
             "no/such.toml: cannot read the configuration: No such file or directory");
-  EXPECT_EQ(message([&] { read_config({.file = folder(), .preset = "", .overrides = {}}); }),
+  EXPECT_EQ(message([&] { run::read_config({.file = folder(), .preset = "", .overrides = {}}); }),
             folder().string() + ": cannot read the configuration: is a directory");
 }
 

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "run/config/config.h"
+#include "run/config.h"
 #include "usage_message.h"
 
 namespace cautious {
@@ -28,14 +28,14 @@ class RunConfigTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  RunConfig read(std::string_view text, Flags flags = {}, std::string preset = "") const {
+  run::RunConfig read(std::string_view text, Flags flags = {}, std::string preset = "") const {
     std::ofstream(file(), std::ios::binary) << text;
-    return read_config({file(), std::move(preset), std::move(flags)});
+    return run::read_config({file(), std::move(model::preset), std::move(flags)});
   }
 
   // The Error's line, with the file's folder taken away.
   std::string refused(std::string_view text, Flags flags = {}, std::string preset = "") const {
-    std::string line = message([&] { read(text, std::move(flags), std::move(preset)); });
+    std::string line = message([&] { read(text, std::move(flags), std::move(model::preset)); });
     const std::string folder = folder_.string() + "/";
     for (std::size_t at; (at = line.find(folder)) != std::string::npos;) line.erase(at, folder.size());
     return line;
@@ -48,10 +48,10 @@ class RunConfigTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-inline RunConfig typed(Flags flags, std::string preset = "") { return read_config({{}, std::move(preset), std::move(flags)}); }
+inline run::RunConfig typed(Flags flags, std::string preset = "") { return run::read_config({{}, std::move(model::preset), std::move(flags)}); }
 
 inline std::string refused_flags(Flags flags, std::string preset = "") {
-  return message([&] { typed(std::move(flags), std::move(preset)); });
+  return message([&] { typed(std::move(flags), std::move(model::preset)); });
 }
 
 }  // namespace cautious

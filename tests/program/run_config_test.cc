@@ -1,5 +1,5 @@
 // A run's configuration: order of the layers, what depends on what, the way to TOML and back, and what follows from it.
-#include "run/config/config.h"
+#include "run/config.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include <cautious/convex.h>
 
-#include "recipe/names.h"
+#include "base/text.h"
 #include "run_config_source.h"
 
 namespace cautious {
@@ -21,15 +21,15 @@ std::string field(const Recipe& recipe, const std::string& name) {
 }
 
 TEST_F(RunConfigTest, NothingGivenIsTheDefault) {
-  const RunConfig config = read_config({});
-  EXPECT_EQ(to_toml(config), to_toml(RunConfig{}));
-  EXPECT_EQ(to_toml(read("")), to_toml(RunConfig{}));
+  const run::RunConfig config = run::read_config({});
+  EXPECT_EQ(to_toml(config), to_toml(run::RunConfig{}));
+  EXPECT_EQ(to_toml(read("")), to_toml(run::RunConfig{}));
   EXPECT_EQ(config.model.preset, "nano-300k");
   EXPECT_EQ(config.optimizer.lr, 3e-3);
 }
 
 TEST_F(RunConfigTest, ValuesOfEveryType) {
-  const RunConfig config = read(R"(
+  const run::RunConfig config = read(R"(
 [data]
 path = ["a.txt", "b, c.txt"]
 val_path = "v.txt"
@@ -61,11 +61,11 @@ norm = "rms-offset"
   EXPECT_TRUE(config.log.tensors);
   EXPECT_EQ(config.schedule.kind, ScheduleKind::wsd);
   EXPECT_EQ(config.schedule.cooldown_curve, Curve::one_minus_sqrt);
-  EXPECT_EQ(config.model.shape.norm, NormKind::rms_offset);
+  EXPECT_EQ(config.model.shape.norm, model::NormKind::rms_offset);
 }
 
 TEST_F(RunConfigTest, TypedValues) {
-  const RunConfig config = typed({{"data.path", "a,b"},
+  const run::RunConfig config = typed({{"data.path", "a,b"},
                                   {"data.val_path", R"(["x,y"])"},
                                   {"train.steps", "1e3"},
                                   {"log.tensorboard", "false"},
@@ -83,13 +83,13 @@ TEST_F(RunConfigTest, TypedValues) {
 
 TEST_F(RunConfigTest, CommandLineBeforeFileBeforePreset) {
   const std::string text = "[model]\nlayers = 7\npreset = 'nano-1m'\n[optimizer]\nlr = 0.5\n";
-  const RunConfig of_file = read(text);
+  const run::RunConfig of_file = read(text);
   EXPECT_EQ(of_file.model.shape.layers, 7) << "the preset comes first, whatever the order";
-  EXPECT_EQ(of_file.model.shape.width, preset("nano-1m").width);
+  EXPECT_EQ(of_file.model.shape.width, model::preset("nano-1m").width);
 
-  for (const RunConfig& config : {read(text, {{"model.preset", "nano-10m"}}), read(text, {}, "nano-10m")}) {
+  for (const run::RunConfig& config : {read(text, {{"model.preset", "nano-10m"}}), read(text, {}, "nano-10m")}) {
     EXPECT_EQ(config.model.preset, "nano-10m");
-    EXPECT_EQ(config.model.shape.width, preset("nano-10m").width);
+    EXPECT_EQ(config.model.shape.width, model::preset("nano-10m").width);
     EXPECT_EQ(config.model.shape.layers, 7) << "the file's keys stay";
     EXPECT_EQ(config.optimizer.lr, 0.5);
   }
@@ -97,7 +97,7 @@ TEST_F(RunConfigTest, CommandLineBeforeFileBeforePreset) {
 }
 
 TEST_F(RunConfigTest, NameBeforeDecayBeforeFields) {
-  const RunConfig config =
+  const run::RunConfig config =
       read("[optimizer]\ndensity = 0.25\nbeta2 = 0.95\ndecay = 'random'\nweight_decay = 0.3\nname = 'adamc'\n");
   EXPECT_EQ(to_string(config.optimizer.recipe),
             "adam beta1=0.9 beta2=0.95 eps=1e-08 decay=random density=0.25 coupling=corrected weight_decay=0.3");
@@ -105,18 +105,18 @@ TEST_F(RunConfigTest, NameBeforeDecayBeforeFields) {
 
 TEST_F(RunConfigTest, AnotherRuleKeepsTheFieldsItHas) {
   const std::string text = "[optimizer]\nname = 'adamw'\nbeta1 = 0.7\nweight_decay = 0.3\ndecay = 'cautious'\n";
-  const RunConfig config = read(text, {{"optimizer.name", "lion"}});
+  const run::RunConfig config = read(text, {{"optimizer.name", "lion"}});
   EXPECT_EQ(to_string(config.optimizer.recipe), "lion beta1=0.7 beta2=0.99 decay=cautious coupling=plain weight_decay=0.3");
 }
 
 TEST_F(RunConfigTest, OneHorizonAndOneWarmupDecide) {
-  const RunConfig config = read("[train]\nsteps = 70\n[schedule]\nwarmup_steps = 7\n");
+  const run::RunConfig config = read("[train]\nsteps = 70\n[schedule]\nwarmup_steps = 7\n");
   EXPECT_EQ(config.train.steps, 70);
   EXPECT_EQ(config.train.tokens_per_param, 0);
   EXPECT_EQ(config.schedule.warmup_steps, 7);
   EXPECT_EQ(config.schedule.warmup_ratio, 0);
 
-  const RunConfig changed =
+  const run::RunConfig changed =
       read("[train]\nsteps = 70\n[schedule]\nwarmup_steps = 7\n", {{"train.tokens", "5000"}, {"schedule.warmup_ratio", "0.5"}});
   EXPECT_EQ(changed.train.steps, 0);
   EXPECT_EQ(changed.train.tokens, 5000);
@@ -126,13 +126,13 @@ TEST_F(RunConfigTest, OneHorizonAndOneWarmupDecide) {
 }
 
 TEST_F(RunConfigTest, TheRestTakesTheDecayOfTheMatrices) {
-  const RunConfig config = read("[optimizer]\nname = 'muon'\nweight_decay = 0.3\ndecay = 'random'\ndensity = 0.125\n");
+  const run::RunConfig config = read("[optimizer]\nname = 'muon'\nweight_decay = 0.3\ndecay = 'random'\ndensity = 0.125\n");
   EXPECT_EQ(field(config.optimizer.rest, "decay"), "random");
   EXPECT_EQ(field(config.optimizer.rest, "density"), "0.125");
   EXPECT_EQ(field(config.optimizer.rest, "weight_decay"), "0.3");
   EXPECT_EQ(field(config.optimizer.rest, "beta2"), "0.999");
 
-  const RunConfig own = read(
+  const run::RunConfig own = read(
       "[optimizer.rest]\nweight_decay = 0\nbeta1 = 0.8\nname = 'lion'\nlr_multiplier = 0.1\n"
       "[optimizer]\nname = 'lion-k'\nk = 'nuclear'\ndecay = 'cautious'\n");
   EXPECT_EQ(to_string(own.optimizer.rest), "lion beta1=0.8 beta2=0.99 decay=cautious coupling=plain weight_decay=0");
@@ -140,10 +140,10 @@ TEST_F(RunConfigTest, TheRestTakesTheDecayOfTheMatrices) {
 }
 
 TEST_F(RunConfigTest, TomlGivesTheSameConfiguration) {
-  for (const std::string& model : preset_names()) {
+  for (const std::string& model : model::preset_names()) {
     for (const std::string& name : recipe_names()) {
       for (const std::string_view kind : names_of(ScheduleKind{})) {
-        const RunConfig config = typed({{"optimizer.name", name}, {"schedule.kind", std::string(kind)}}, model);
+        const run::RunConfig config = typed({{"optimizer.name", name}, {"schedule.kind", std::string(kind)}}, model);
         const std::string text = to_toml(config);
         ASSERT_EQ(to_toml(read(text)), text) << model << ' ' << name << ' ' << kind;
       }
@@ -152,7 +152,7 @@ TEST_F(RunConfigTest, TomlGivesTheSameConfiguration) {
 }
 
 TEST_F(RunConfigTest, TomlKeepsOddValues) {
-  RunConfig config = typed({{"optimizer.name", "muon"},
+  run::RunConfig config = typed({{"optimizer.name", "muon"},
                             {"optimizer.schedule", "custom"},
                             {"optimizer.coefficients", "3.4445,-4.775,2.0315"},
                             {"optimizer.lr", "0.1234567890123456789"},
@@ -164,7 +164,7 @@ TEST_F(RunConfigTest, TomlKeepsOddValues) {
                             {"train.steps", "70"}});
   config.data.path = {"a \"b\"\\c.txt", "tab\there, and\nnewline", "\xc3\xa9.txt"};
   config.data.cache = "#no comment";
-  const RunConfig again = read(to_toml(config));
+  const run::RunConfig again = read(to_toml(config));
   EXPECT_EQ(to_toml(again), to_toml(config));
   EXPECT_EQ(again.data.path, config.data.path);
   EXPECT_EQ(again.data.cache, config.data.cache);
@@ -179,9 +179,9 @@ TEST_F(RunConfigTest, EveryKeyTakesItsOwnValue) {
   for (const Flags& start :
        {Flags{{"data.path", "a,b"}}, Flags{{"optimizer.name", "muon"}, {"train.steps", "9"}},
         Flags{{"optimizer.name", "lion-k"}, {"optimizer.decay", "random"}, {"schedule.warmup_steps", "5"}}}) {
-    const RunConfig config = typed(start);
+    const run::RunConfig config = typed(start);
     std::set<std::string> names;
-    for (const ConfigKey& key : config_keys(config)) {
+    for (const run::ConfigKey& key : run::config_keys(config)) {
       EXPECT_TRUE(names.insert(key.name).second) << key.name << " is there twice";
       EXPECT_FALSE(key.help.empty()) << key.name;
       EXPECT_FALSE(key.valid.empty()) << key.name;
@@ -192,13 +192,13 @@ TEST_F(RunConfigTest, EveryKeyTakesItsOwnValue) {
 }
 
 TEST_F(RunConfigTest, KeysInOrderOfTheirSections) {
-  const auto sections_of = [](const RunConfig& config) {
+  const auto sections_of = [](const run::RunConfig& config) {
     std::vector<std::string> sections;
-    for (const ConfigKey& key : config_keys(config)) {
+    for (const run::ConfigKey& key : run::config_keys(config)) {
       const std::string section = key.name.substr(0, key.name.rfind('.'));
       if (sections.empty() || sections.back() != section) sections.push_back(section);
     }
-    return join(sections);
+    return base::join(sections);
   };
   EXPECT_EQ(sections_of(typed({})), "model, data, optimizer, schedule, train, eval, checkpoint, log");
   EXPECT_EQ(sections_of(typed({{"optimizer.name", "muon"}})),

@@ -28,10 +28,10 @@ class Directories : public RunFiles {
     RunFiles::TearDown();
   }
   static std::string create_refused(Fault fault, const std::filesystem::path& path) {
-    return refused(fault, [&] { RunDirectory::create(path, ""); });
+    return refused(fault, [&] { run::RunDirectory::create(path, ""); });
   }
   static std::string open_refused(Fault fault, const std::filesystem::path& path) {
-    return refused(fault, [&] { RunDirectory::open(path); });
+    return refused(fault, [&] { run::RunDirectory::open(path); });
   }
 
  private:
@@ -39,7 +39,7 @@ class Directories : public RunFiles {
 };
 
 TEST_F(Directories, NewWithParents) {
-  const auto run = RunDirectory::create("runs/deep/a", "steps = 1\n");
+  const auto run = run::RunDirectory::create("runs/deep/a", "steps = 1\n");
   EXPECT_EQ(run.path(), "runs/deep/a");
   EXPECT_EQ(content(run.config()), "steps = 1\n");
   EXPECT_EQ(names(run.path()), (std::set<std::string>{".lock", "config.toml"}));
@@ -51,7 +51,7 @@ TEST_F(Directories, NewWithParents) {
 
 TEST_F(Directories, AnEmptyDirectoryIsTaken) {
   std::filesystem::create_directory("a");
-  RunDirectory::create("a/", "x");
+  run::RunDirectory::create("a/", "x");
   EXPECT_EQ(content("a/config.toml"), "x");
 }
 
@@ -59,12 +59,12 @@ TEST_F(Directories, WhatAKilledCreateLeftIsNoContent) {
   std::filesystem::create_directory("a");
   store("a/.lock", "1\n");
   store("a/.cautious-17-0.tmp", "half");
-  RunDirectory::create("a", "x");
+  run::RunDirectory::create("a", "x");
   EXPECT_EQ(content("a/config.toml"), "x");
 }
 
 TEST_F(Directories, ARunInTheWay) {
-  RunDirectory::create("runs/a", "old");
+  run::RunDirectory::create("runs/a", "old");
   EXPECT_EQ(create_refused(Fault::usage, "runs/a"),
             "out: 'runs/a' is not empty (config.toml); to continue it: cautious train --out runs/a --resume; or choose another "
             "directory");
@@ -106,8 +106,8 @@ TEST_F(Directories, PlacesThatCannotBeMade) {
 }
 
 TEST_F(Directories, Continue) {
-  RunDirectory::create("a", "x");
-  EXPECT_EQ(RunDirectory::open("a").path(), "a");
+  run::RunDirectory::create("a", "x");
+  EXPECT_EQ(run::RunDirectory::open("a").path(), "a");
   EXPECT_EQ(content("a/config.toml"), "x");
 }
 
@@ -124,25 +124,25 @@ TEST_F(Directories, NothingToContinue) {
 }
 
 TEST_F(Directories, OneProcessAtATime) {
-  auto first = RunDirectory::create("a", "x");
+  auto first = run::RunDirectory::create("a", "x");
   const std::string busy =
       "out: 'a' is in use by process " + std::to_string(::getpid()) + "; wait for its end or choose another directory";
   EXPECT_EQ(open_refused(Fault::failure, "a"), busy);
   {
-    const RunDirectory moved(std::move(first));
+    const run::RunDirectory moved(std::move(first));
     EXPECT_EQ(open_refused(Fault::failure, "a"), busy);
   }
-  RunDirectory::open("a");
-  RunDirectory::open("a");
+  run::RunDirectory::open("a");
+  run::RunDirectory::open("a");
 }
 
 TEST_F(Directories, AKilledProcessHoldsNoLock) {
-  RunDirectory::create("a", "x");
+  run::RunDirectory::create("a", "x");
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto run = RunDirectory::open("a");
+    const auto run = run::RunDirectory::open("a");
     if (::write(ready[1], "r", 1) == 1) ::pause();
     ::_exit(1);
   }
@@ -152,13 +152,13 @@ TEST_F(Directories, AKilledProcessHoldsNoLock) {
             "out: 'a' is in use by process " + std::to_string(child) + "; wait for its end or choose another directory");
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  RunDirectory::open("a");
+  run::RunDirectory::open("a");
   EXPECT_EQ(content("a/.lock"), std::to_string(::getpid()) + "\n");
   for (const int end : ready) ::close(end);
 }
 
 TEST_F(Directories, Log) {
-  const auto run = RunDirectory::create("a", "x");
+  const auto run = run::RunDirectory::create("a", "x");
   run.log("begun");
   run.log("ended: 7");
   const std::string text = content("a/log.txt");

@@ -81,7 +81,7 @@ TEST_F(StudyRunner, AControlWaitsForTheRunItFollows) {
   const Results results = read_results(study());
   ASSERT_EQ(results.runs.size(), 6u);
   for (const FinishedRun& one : results.runs) {
-    const RunConfig config = read_config({.file = folder(one) / "config.toml", .preset = "", .overrides = {}});
+    const run::RunConfig config = run::read_config({.file = folder(one) / "config.toml", .preset = "", .overrides = {}});
     if (one.run.follows < 0) {
       EXPECT_TRUE(config.log.decay_trace);
       continue;

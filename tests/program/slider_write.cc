@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <numbers>
 
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 #include "report/html_page.h"
 
 namespace cautious {
@@ -55,7 +55,7 @@ SurfaceFigure surface() {
   figure.height = [](PlanePoint p) { return std::log1p(circle(p)); };
   figure.height_label = "log(1 + f)";
   figure.box = PlaneBox{2, "|x|, |y| ≤ 1/λ"};
-  figure.curves = {{CurveStyle::band, "Pareto front", arc(1, 1.5)}, {CurveStyle::thin, "minimisers", arc(0, 2)}};
+  figure.curves = {{report::CurveStyle::band, "Pareto front", arc(1, 1.5)}, {report::CurveStyle::thin, "minimisers", arc(0, 2)}};
   figure.paths = {{0, "Adam", path_of(Arm::adam, kSteps), {"(2.3, 3.7)"}},
                   {1, "AdamW", path_of(Arm::adamw, kSteps), {"(2.0, 2.0)"}},
                   {2, "Adam + </script>", path_of(Arm::cautious, kSteps / 4), {"(2.3, 2.3)"}}};
@@ -75,7 +75,7 @@ PlaneFigure plane(const SurfaceFigure& same) {
 }
 
 std::string page() {
-  HtmlPage page("Paths that move");
+  report::HtmlPage page("Paths that move");
   page.section("Claims");
   page.claim("Adam + CWD ends on the Pareto front of the minimisers", "Figure 2", "holds", "distance 2.1e-5 after 4000 steps");
   page.claim("AdamW minimises f inside the box", "section 2.2", "fails", "f = 1.00 where 0.47 can be had");
@@ -98,5 +98,5 @@ int main(int count, char** arguments) {
     std::fputs("usage: slider_write FILE\n", stderr);
     return 2;
   }
-  cautious::io::write_atomically(arguments[1], cautious::page());
+  cautious::base::write_atomically(arguments[1], cautious::page());
 }

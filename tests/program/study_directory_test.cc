@@ -116,8 +116,8 @@ TEST_F(StudyPlace, Moved) {
   ASSERT_EQ(calls().size(), 3u);
   EXPECT_EQ(calls()[2].how, "new");
   const Results results = read_results(moved);
-  const RunConfig config =
-      read_config({.file = moved / "runs" / results.runs[1].run.folder / "config.toml", .preset = "", .overrides = {}});
+  const run::RunConfig config =
+      run::read_config({.file = moved / "runs" / results.runs[1].run.folder / "config.toml", .preset = "", .overrides = {}});
   EXPECT_EQ(config.optimizer.density_from, (moved / "runs" / results.runs[0].run.folder).string());
   EXPECT_TRUE(run_study(plan, moved, {.program = engine(), .jobs = 1, .stop = {}, .watch = {}}));
   EXPECT_EQ(calls().back().how, "resumed");

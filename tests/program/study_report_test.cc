@@ -166,7 +166,7 @@ TEST(Curves, MeanBandAndSum) {
   const Curve a = curve_of({{10, {{"x", 1}}}, {20, {{"y", 5}}}, {30, {{"x", kNone}}}, {40, {{"x", 3}}}}, "x");
   EXPECT_EQ(a.steps, (std::vector<double>{10, 40}));
   EXPECT_EQ(summed(a).values, (std::vector<double>{10, 100}));
-  const ChartSeries mean = mean_series({a, {{10, 20, 40}, {2, 7, 5}}});
+  const report::ChartSeries mean = mean_series({a, {{10, 20, 40}, {2, 7, 5}}});
   EXPECT_EQ(mean.x, (std::vector<double>{10, 40}));
   EXPECT_EQ(mean.y, (std::vector<double>{1.5, 4}));
   EXPECT_EQ(mean.low, (std::vector<double>{1, 3}));
@@ -175,11 +175,11 @@ TEST(Curves, MeanBandAndSum) {
 }
 
 TEST(ChartJson, ThinsCutsAndEscapes) {
-  LineChart chart;
+  report::LineChart chart;
   chart.title = "</script>";
-  chart.y_scale = Scale::log;
+  chart.y_scale = report::Scale::log;
   chart.x_range = {1000, 3000};
-  ChartSeries series;
+  report::ChartSeries series;
   for (int i = 0; i <= 4000; ++i) {
     series.x.push_back(i);
     series.y.push_back(i == 1000 ? -1 : 1);
@@ -194,13 +194,13 @@ TEST(ChartJson, ThinsCutsAndEscapes) {
 
 // The script draws with the colours and dashes of the still figures.
 TEST(PageStyle, IsThatOfTheFigures) {
-  const std::string chart(kChartStyle), page(kReportStyle);
+  const std::string chart(report::kChartStyle), page(kReportStyle);
   const std::size_t dark_chart = chart.find("@media"), dark_page = page.find("@media");
   const auto after = [](const std::string& text, std::size_t from, const std::string& key, const char* end) {
     const std::size_t at = text.find(key, from) + key.size();
     return text.substr(at, text.find_first_of(end, at) - at);
   };
-  for (std::size_t i = 0; i < kSeriesStyles; ++i) {
+  for (std::size_t i = 0; i < report::kSeriesStyles; ++i) {
     const std::string page_key = fmt::format("--s{}: ", i);
     EXPECT_EQ(after(page, 0, page_key, ";"), after(chart, 0, fmt::format(".s{}{{color:", i), "}")) << i;
     EXPECT_EQ(after(page, dark_page, page_key, ";"), after(chart, dark_chart, fmt::format(".name.s{}{{color:", i), "}")) << i;

@@ -1,12 +1,12 @@
 // A surface and the paths on it: the projection, what hides what, places of markers and moving paths, heights that are none.
-#include "report/surface_figure.h"
+#include "lab/drawing/surface_figure.h"
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "report/surface_block.h"
-#include "report/surface_mesh.h"
+#include "lab/drawing/surface_block.h"
+#include "lab/drawing/surface_mesh.h"
 #include "svg_reading.h"
 
 namespace cautious {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr Rectangle kArea{100, 50, 700, 450};
+constexpr report::Rectangle kArea{100, 50, 700, 450};
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
@@ -40,16 +40,16 @@ PlanePath line(std::size_t series, PlanePoint from, PlanePoint to, int steps) {
 
 TEST(SurfaceView, AxesPointWhereTheReaderStands) {
   const auto offset = [](const SurfaceView& view, BlockPoint to) {
-    const SvgPoint a = view.page({0, 0, 0}), b = view.page(to);
-    return SvgPoint{b.x - a.x, b.y - a.y};
+    const report::SvgPoint a = view.page({0, 0, 0}), b = view.page(to);
+    return report::SvgPoint{b.x - a.x, b.y - a.y};
   };
   const SurfaceView from_x(kArea, 0, 0), from_y(kArea, 90, 0), above(kArea, 0, 90);
   EXPECT_NEAR(offset(from_x, {1, 0, 0}).x, 0, 1e-9);
   EXPECT_NEAR(offset(from_x, {1, 0, 0}).y, 0, 1e-9);
   EXPECT_GT(offset(from_x, {0, 1, 0}).x, 100);
-  EXPECT_LT(offset(from_x, {0, 0, kTall}).y, -100);
+  EXPECT_LT(offset(from_x, {0, 0, report::kTall}).y, -100);
   EXPECT_LT(offset(from_y, {1, 0, 0}).x, -100);
-  EXPECT_NEAR(offset(above, {0, 0, kTall}).y, 0, 1e-9);
+  EXPECT_NEAR(offset(above, {0, 0, report::kTall}).y, 0, 1e-9);
   EXPECT_GT(offset(above, {1, 0, 0}).y, 100);
 }
 
@@ -58,10 +58,10 @@ TEST(SurfaceView, IsARotationSeenFromAfar) {
   for (const double azimuth : {-135.0, -20.0, 0.0, 32.0, 90.0, 200.0}) {
     for (const double elevation : {5.0, 46.0, 90.0}) {
       const SurfaceView view(kArea, azimuth, elevation);
-      const SvgPoint zero = view.page({0, 0, 0});
+      const report::SvgPoint zero = view.page({0, 0, 0});
       std::vector<std::vector<double>> axes;
       for (const BlockPoint axis : {BlockPoint{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}) {
-        const SvgPoint p = view.page(axis);
+        const report::SvgPoint p = view.page(axis);
         axes.push_back({p.x - zero.x, p.y - zero.y, view.nearness(axis)});
       }
       // Lengths on the page are in units of the scale: that of all three axes together is sqrt 2.
@@ -84,7 +84,7 @@ TEST(SurfaceView, TheBlockFillsTheArea) {
     const SurfaceView view(kArea, azimuth, 40);
     double left = kInf, right = -kInf, top = kInf, bottom = -kInf;
     for (int corner = 0; corner < 8; ++corner) {
-      const SvgPoint p = view.page({1.0 * (corner & 1), 1.0 * (corner >> 1 & 1), kTall * (corner >> 2)});
+      const report::SvgPoint p = view.page({1.0 * (corner & 1), 1.0 * (corner >> 1 & 1), report::kTall * (corner >> 2)});
       left = std::min(left, p.x);
       right = std::max(right, p.x);
       top = std::min(top, p.y);
@@ -109,7 +109,7 @@ TEST(SurfaceGrid, BetweenItsLinesAndAlongTheBox) {
   for (const double u : {0.0, 0.013, 0.5, 0.7777, 1.0}) {
     for (const double v : {0.0, 0.3, 0.99, 1.0}) {  // bilinear, so exact between the lines too
       const double x = 3 * u - 1, y = 3 * v - 1;
-      EXPECT_NEAR(grid.w(u, v), kTall * (2 * x + y + x * y + 2) / 12, 1e-12);
+      EXPECT_NEAR(grid.w(u, v), report::kTall * (2 * x + y + x * y + 2) / 12, 1e-12);
     }
   }
   int on_edges = 0;
@@ -123,21 +123,21 @@ TEST(SurfaceView, AWallHidesItsShadow) {
   const SurfaceGrid grid(figure_of(wall));
   for (const double elevation : {20.0, 45.0, 60.0, 75.0}) {
     const SurfaceView front(kArea, 0, elevation), back(kArea, 180, elevation);
-    const double shadow = kTall / std::tan(radians(elevation));
+    const double shadow = report::kTall / std::tan(radians(elevation));
     for (double away = 0.08; away < 0.5; away += 0.01) {
       if (std::abs(away - shadow) < 0.06) continue;  // the wall is not quite thin
       EXPECT_EQ(front.hidden(grid, {0.5 - away, 0.5, 0}), away < shadow) << elevation << " " << away;
       EXPECT_FALSE(front.hidden(grid, {0.5 + away, 0.5, 0}));
       EXPECT_EQ(back.hidden(grid, {0.5 + away, 0.5, 0}), away < shadow);
     }
-    EXPECT_FALSE(front.hidden(grid, {0.5, 0.5, kTall}));
+    EXPECT_FALSE(front.hidden(grid, {0.5, 0.5, report::kTall}));
   }
 }
 
-bool inside(const SvgShape& shape, SvgPoint p) {
+bool inside(const SvgShape& shape, report::SvgPoint p) {
   bool odd = false;
   for (std::size_t i = 0; i < shape.points.size(); ++i) {
-    const SvgPoint a = shape.points[i], b = shape.points[(i + 1) % shape.points.size()];
+    const report::SvgPoint a = shape.points[i], b = shape.points[(i + 1) % shape.points.size()];
     if ((a.y > p.y) != (b.y > p.y) && p.x < a.x + (p.y - a.y) / (b.y - a.y) * (b.x - a.x)) odd = !odd;
   }
   return odd;
@@ -162,7 +162,7 @@ TEST(SurfaceFigure, TheNearestIsDrawnLast) {
       PlanePoint seen = p;
       for (double far = 1.5; far > 0; far -= 5e-4) {
         const PlanePoint q{p.x + far * across, p.y + far * along};
-        if (q.x < 0 || q.x > 1 || q.y < 0 || q.y > 1 || bump(q) * kTall < bump(p) * kTall + far * rise) continue;
+        if (q.x < 0 || q.x > 1 || q.y < 0 || q.y > 1 || bump(q) * report::kTall < bump(p) * report::kTall + far * rise) continue;
         seen = q;
         break;
       }
@@ -170,11 +170,11 @@ TEST(SurfaceFigure, TheNearestIsDrawnLast) {
       const double step = 0.01;
       const double ahead = bump({seen.x + step * across, seen.y + step * along});
       const double back = bump({seen.x - step * across, seen.y - step * along});
-      if (std::abs(kTall * (ahead - back) / (2 * step) - rise) < 0.15) continue;
+      if (std::abs(report::kTall * (ahead - back) / (2 * step) - rise) < 0.15) continue;
       behind += std::hypot(seen.x - p.x, seen.y - p.y) > 0.1;
       PlanePath at{0, "", {p}, {}};
       figure.paths = {at};
-      const SvgPoint page = moving_paths(figure)[0].points[0];
+      const report::SvgPoint page = moving_paths(figure)[0].points[0];
       const SvgShape* top = nullptr;
       for (const SvgShape& shape : skin) {
         if (inside(shape, page)) top = &shape;
@@ -208,8 +208,8 @@ TEST(SurfaceFigure, MovingPathsEndAtTheMarkers) {
     EXPECT_NEAR(middle(marks[0]).y, moving[i].points.back().y, 0.05);
     EXPECT_EQ(shapes(svg, "mark key s" + std::to_string(i)).size(), 1u);
   }
-  const SvgPoint size = page_size(figure);
-  EXPECT_NE(svg.find("viewBox=\"0 0 " + svg_number(size.x) + " " + svg_number(size.y) + "\""), std::string::npos);
+  const report::SvgPoint size = page_size(figure);
+  EXPECT_NE(svg.find("viewBox=\"0 0 " + report::svg_number(size.x) + " " + report::svg_number(size.y) + "\""), std::string::npos);
 }
 
 TEST(SurfaceFigure, HiddenPartsOfAPathAreFaint) {
@@ -275,9 +275,9 @@ TEST(SurfaceFigure, ExtremeInput) {
     SCOPED_TRACE(i);
     SurfaceFigure figure = figure_of(heights[i]);
     figure.box = PlaneBox{0.3, "box"};
-    figure.curves = {{CurveStyle::thin, "one", {{0.5, 0.5}}},
-                     {CurveStyle::band, "none", {}},
-                     {CurveStyle::dotted, "far", {{-9, 0}, {9, 1}}}};
+    figure.curves = {{report::CurveStyle::thin, "one", {{0.5, 0.5}}},
+                     {report::CurveStyle::band, "none", {}},
+                     {report::CurveStyle::dotted, "far", {{-9, 0}, {9, 1}}}};
     figure.paths = {{0, "resting", {{0.4, 0.4}}, {}},
                     {9, "lost", {{0.4, 0.4}, {kNan, 1}, {kInf, kInf}}, {}},
                     {2, "leaving", {{0.4, 0.4}, {1e300, -1e300}}, {}},
@@ -287,10 +287,10 @@ TEST(SurfaceFigure, ExtremeInput) {
         figure.azimuth = azimuth;
         figure.elevation = elevation;
         expect_well_formed(to_svg(figure));
-        const SvgPoint size = page_size(figure);
+        const report::SvgPoint size = page_size(figure);
         for (const MovingPath& path : moving_paths(figure)) {
           EXPECT_EQ(path.points.size(), path.steps + 1);
-          for (const SvgPoint& p : path.points) {
+          for (const report::SvgPoint& p : path.points) {
             EXPECT_TRUE(p.x > 0 && p.x < size.x && p.y > 0 && p.y < size.y);
           }
         }

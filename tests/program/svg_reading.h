@@ -48,7 +48,7 @@ inline void expect_well_formed(const std::string& svg) {
 
 struct SvgShape {
   std::string classes;
-  std::vector<SvgPoint> points;
+  std::vector<report::SvgPoint> points;
 };
 
 // All paths in the order in which they are drawn.
@@ -62,7 +62,7 @@ inline std::vector<SvgShape> shapes(const std::string& svg) {
     std::string numbers = svg.substr(data + middle.size(), end - data - middle.size());
     for (char& c : numbers) c = c == 'l' || c == 'z' ? ' ' : c;
     std::istringstream words(numbers);
-    SvgPoint p, by;
+    report::SvgPoint p, by;
     while (words >> by.x >> by.y) {
       p = {p.x + by.x, p.y + by.y};
       shape.points.push_back(p);
@@ -81,9 +81,9 @@ inline std::vector<SvgShape> shapes(const std::string& svg, const std::string& c
   return result;
 }
 
-inline SvgPoint middle(const SvgShape& shape) {
-  SvgPoint sum;
-  for (const SvgPoint& p : shape.points) sum = {sum.x + p.x, sum.y + p.y};
+inline report::SvgPoint middle(const SvgShape& shape) {
+  report::SvgPoint sum;
+  for (const report::SvgPoint& p : shape.points) sum = {sum.x + p.x, sum.y + p.y};
   const double n = static_cast<double>(shape.points.size());
   return {sum.x / n, sum.y / n};
 }

@@ -6,7 +6,7 @@
 namespace cautious {
 namespace {
 
-Table sample() {
+report::Table sample() {
   return {.name = "losses",
           .title = "Loss & 5% of it",
           .head = {"arm_name", "loss", "interval", "word"},
@@ -14,7 +14,7 @@ Table sample() {
           .note = ""};
 }
 
-TEST(Table, Csv) {
+TEST(report::Table, Csv) {
   EXPECT_EQ(to_csv(sample()),
             "arm_name,loss,interval,word\n"
             "a|b,-0.5,\"[-1, 2]\",x\n"
@@ -22,7 +22,7 @@ TEST(Table, Csv) {
             "\"<e>\nf\",< 0.001,,y\n");
 }
 
-TEST(Table, MarkdownAlignsNumbersToTheRight) {
+TEST(report::Table, MarkdownAlignsNumbersToTheRight) {
   EXPECT_EQ(to_markdown(sample()),
             "**Loss & 5% of it**\n\n"
             "| arm_name | loss | interval | word |\n"
@@ -32,12 +32,12 @@ TEST(Table, MarkdownAlignsNumbersToTheRight) {
             "| \\<e> f | \\< 0.001 |  | y |\n");
 }
 
-TEST(Table, MarkdownTextIsNoMarkup) {
-  const Table table{.name = "t", .title = "*t*", .head = {"`h`"}, .rows = {{"a\\b"}}, .note = "see *"};
+TEST(report::Table, MarkdownTextIsNoMarkup) {
+  const report::Table table{.name = "t", .title = "*t*", .head = {"`h`"}, .rows = {{"a\\b"}}, .note = "see *"};
   EXPECT_EQ(to_markdown(table), "**\\*t\\***\n\n| \\`h\\` |\n| :--- |\n| a\\\\b |\n\nsee \\*\n");
 }
 
-TEST(Table, Latex) {
+TEST(report::Table, Latex) {
   EXPECT_EQ(to_latex(sample()),
             "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{Loss \\& 5\\% of it}\n\\label{tab:losses}\n"
             "\\begin{tabular}{lrrl}\n\\toprule\n"
@@ -48,15 +48,15 @@ TEST(Table, Latex) {
             "\\bottomrule\n\\end{tabular}\n\\end{table}\n");
 }
 
-TEST(Table, LatexTextIsNoCommand) {
-  const Table table{.name = "t", .title = "\\~^", .head = {"#{$}"}, .rows = {}, .note = "n_1"};
+TEST(report::Table, LatexTextIsNoCommand) {
+  const report::Table table{.name = "t", .title = "\\~^", .head = {"#{$}"}, .rows = {}, .note = "n_1"};
   const std::string text = to_latex(table);
   EXPECT_NE(text.find("\\caption{\\textbackslash{}\\textasciitilde{}\\textasciicircum{}}"), text.npos) << text;
   EXPECT_NE(text.find("\n\\#\\{\\$\\} \\\\\n"), text.npos) << text;
   EXPECT_NE(text.find("{\\footnotesize n\\_1}"), text.npos) << text;
 }
 
-TEST(Table, Html) {
+TEST(report::Table, Html) {
   EXPECT_EQ(to_html({.name = "t", .title = "a < b", .head = {"k", "n"}, .rows = {{"\"x\" & y", "1e-05"}}, .note = "<n>"}),
             "<div class=\"scroll\"><table id=\"table-t\">\n<caption>a &lt; b</caption>\n"
             "<thead><tr><th scope=\"col\">k</th><th scope=\"col\" class=\"number\">n</th></tr>\n</thead>\n<tbody>\n"
@@ -64,9 +64,9 @@ TEST(Table, Html) {
             "</tbody>\n</table></div>\n<p class=\"note\">&lt;n&gt;</p>\n");
 }
 
-TEST(Table, WhatIsANumber) {
+TEST(report::Table, WhatIsANumber) {
   const auto aligned = [](const std::string& cell) {
-    const Table table{.name = "t", .title = "", .head = {"h"}, .rows = {{cell}}, .note = ""};
+    const report::Table table{.name = "t", .title = "", .head = {"h"}, .rows = {{cell}}, .note = ""};
     return to_markdown(table).find("---:") != std::string::npos;
   };
   for (const char* number : {"0", "-1.5", "+0.02", "1e-5", "5%", "> 1000", "2 +/- 1", "nan", "inf", "-inf"}) {
@@ -76,8 +76,8 @@ TEST(Table, WhatIsANumber) {
     EXPECT_FALSE(aligned(word)) << word;
 }
 
-TEST(Table, NoRows) {
-  const Table table{.name = "t", .title = "T", .head = {"a", "b"}, .rows = {}, .note = ""};
+TEST(report::Table, NoRows) {
+  const report::Table table{.name = "t", .title = "T", .head = {"a", "b"}, .rows = {}, .note = ""};
   EXPECT_EQ(to_csv(table), "a,b\n");
   EXPECT_EQ(to_markdown(table), "**T**\n\n| a | b |\n| :--- | :--- |\n");
 }

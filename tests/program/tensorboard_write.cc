@@ -12,12 +12,12 @@ int main(int count, char** arguments) try {
     std::fputs("usage: tensorboard_write DIRECTORY ROWS LAST_STEP\n", stderr);
     return 2;
   }
-  const auto rows = cautious::read_metrics(arguments[2]);
+  const auto rows = cautious::run::read_metrics(arguments[2]);
   const auto last_step = std::stoll(arguments[3]);
   std::vector<std::string> columns = {"step"};
   for (const auto& row : rows)
     for (const auto& [name, value] : row.values) columns.push_back(name);
-  cautious::MetricsWriter writer(arguments[1], columns, last_step, true);
+  cautious::run::MetricsWriter writer(arguments[1], columns, last_step, true);
   for (const auto& row : rows)
     if (row.step > last_step) writer.add(row);
   return 0;

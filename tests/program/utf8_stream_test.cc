@@ -1,5 +1,5 @@
 // Bytes in any pieces give the same text as Python's bytes.decode(errors="replace"), and never half a character.
-#include "cli/engine/utf8_stream.h"
+#include "base/utf8_stream.h"
 
 #include <map>
 #include <string>
@@ -10,34 +10,34 @@ namespace cautious::cli {
 namespace {
 
 std::string one_by_one(const std::string& bytes) {
-  Utf8Stream stream;
+  base::Utf8Stream stream;
   std::string out;
   for (const char c : bytes) out += stream.add({&c, 1});
   return out + stream.finish();
 }
 
 std::string at_once(const std::string& bytes) {
-  Utf8Stream stream;
+  base::Utf8Stream stream;
   const std::string out = stream.add(bytes);
   return out + stream.finish();
 }
 
-TEST(Utf8Stream, ValidTextIsUnchanged) {
+TEST(base::Utf8Stream, ValidTextIsUnchanged) {
   for (const std::string text : {"", "plain\n", "a\u00e9\u00ff\u20ac\ud7ff\ue000\uffff\U00010000\U0010ffff!"}) {
     EXPECT_EQ(one_by_one(text), text);
     EXPECT_EQ(at_once(text), text);
   }
 }
 
-TEST(Utf8Stream, CharactersComeWhole) {
-  Utf8Stream stream;
+TEST(base::Utf8Stream, CharactersComeWhole) {
+  base::Utf8Stream stream;
   EXPECT_EQ(stream.add("a\xf0\x9f"), "a");
   EXPECT_EQ(stream.add("\x98"), "");
   EXPECT_EQ(stream.add("\x80z"), "\xf0\x9f\x98\x80z");
   EXPECT_EQ(stream.finish(), "");
 }
 
-TEST(Utf8Stream, WhatIsNoCharacterIsReplaced) {
+TEST(base::Utf8Stream, WhatIsNoCharacterIsReplaced) {
   const std::string r = "\xef\xbf\xbd";
   const std::map<std::string, std::string> expected{
       {"\x80", r},  // a continuation alone

@@ -9,13 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "ops_fixture.h"
-#include "train/ops/fast_math.h"
-#include "train/ops/ops.h"
+#include "model/ops/fast_math.h"
+#include "model/ops/ops.h"
 
 namespace {
 
-using cautious::ops::AttentionShape;
-using cautious::ops::Path;
+using cautious::model::ops::AttentionShape;
+using cautious::model::ops::Path;
 using fixture::Function;
 using fixture::Tensors;
 
@@ -36,7 +36,7 @@ Tensors inputs(const Case& c, at::ScalarType type) {
 }
 
 Function path(const AttentionShape& shape, Path by) {
-  return [=](const Tensors& x) { return cautious::ops::attention(x[0], x[1], x[2], shape, by); };
+  return [=](const Tensors& x) { return cautious::model::ops::attention(x[0], x[1], x[2], shape, by); };
 }
 
 // Every number of tokens around a block's end; head sizes, heads, batches, cap and rotation in turn.
@@ -137,7 +137,7 @@ TEST(Attention, TakesAnExpandedGradientAndOneOfABatch) {
     const Tensors x = inputs(c, at::kDouble);
     const at::Tensor q = x[0].clone().requires_grad_();
     const at::Tensor key = x[1].narrow(0, 0, 1).expand({3, 9, 4});
-    cautious::ops::attention(q, key, x[2], c.shape, by).sum().backward();
+    cautious::model::ops::attention(q, key, x[2], c.shape, by).sum().backward();
     return q.grad();
   };
   EXPECT_LE(fixture::distance(gradient(Path::fused), gradient(Path::plain)), 1e-12);
@@ -189,14 +189,14 @@ TEST(Attention, RotationIsThatOfRope) {
   const Tensors x = inputs(kUsual, at::kDouble);
   AttentionShape bare = kUsual.shape;
   bare.rope_base = 0;
-  const at::Tensor q = cautious::ops::rope(x[0], 6, 1000.0), k = cautious::ops::rope(x[1], 6, 1000.0);
+  const at::Tensor q = cautious::model::ops::rope(x[0], 6, 1000.0), k = cautious::model::ops::rope(x[1], 6, 1000.0);
   EXPECT_LE(fixture::distance(path(kUsual.shape, Path::fused)(x), path(bare, Path::fused)({q, k, x[2]})), 1e-13);
   // by hand: token 2, head 1, pair 1
   const double angle = 2 * std::pow(1000.0, -2.0 / 6), x1 = x[0][0][2][7].item<double>(), x2 = x[0][0][2][10].item<double>();
   EXPECT_NEAR(q[0][2][7].item<double>(), x1 * std::cos(angle) - x2 * std::sin(angle), 1e-14);
   EXPECT_NEAR(q[0][2][10].item<double>(), x2 * std::cos(angle) + x1 * std::sin(angle), 1e-14);
   // a sequence may start anywhere
-  const at::Tensor late = cautious::ops::rope(x[0].narrow(1, 30, 5), 6, 1000.0, 30);
+  const at::Tensor late = cautious::model::ops::rope(x[0].narrow(1, 30, 5), 6, 1000.0, 30);
   EXPECT_TRUE(fixture::same_bits(late, q.narrow(1, 30, 5)));
 }
 
@@ -233,7 +233,7 @@ TEST(Attention, WrongShapesAreErrors) {
 TEST(Attention, RefusesASecondDerivative) {
   const Tensors x = inputs(kUsual, at::kDouble);
   const at::Tensor q = x[0].clone().requires_grad_();
-  const at::Tensor value = cautious::ops::attention(q, x[1], x[2], kUsual.shape, Path::fused).sum();
+  const at::Tensor value = cautious::model::ops::attention(q, x[1], x[2], kUsual.shape, Path::fused).sum();
   EXPECT_THROW(value.backward({}, true, true), cautious::Error);
 }
 
@@ -242,17 +242,17 @@ TEST(FastFunctions, AreCloseToTheLibrarys) {
     const auto near = static_cast<float>(std::abs(expected));
     return std::abs(got - expected) / (std::nextafter(near, std::numeric_limits<float>::infinity()) - near);
   };
-  for (float x = -87.3f; x < 88.3f; x += 0.0007f) ASSERT_LE(ulps(cautious::ops::fast_exp(x), std::exp(double{x})), 2) << x;
+  for (float x = -87.3f; x < 88.3f; x += 0.0007f) ASSERT_LE(ulps(cautious::model::ops::fast_exp(x), std::exp(double{x})), 2) << x;
   for (float x = 1e-20f; x < 20; x *= 1.0005f) {
-    ASSERT_LE(ulps(cautious::ops::fast_tanh(x), std::tanh(double{x})), 7) << x;
-    ASSERT_EQ(cautious::ops::fast_tanh(-x), -cautious::ops::fast_tanh(x));
+    ASSERT_LE(ulps(cautious::model::ops::fast_tanh(x), std::tanh(double{x})), 7) << x;
+    ASSERT_EQ(cautious::model::ops::fast_tanh(-x), -cautious::model::ops::fast_tanh(x));
   }
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(cautious::ops::fast_exp(-infinity), 0);
-  EXPECT_EQ(cautious::ops::fast_exp(-88.0f), 0);
-  EXPECT_EQ(cautious::ops::fast_exp(infinity), infinity);
-  EXPECT_TRUE(std::isnan(cautious::ops::fast_exp(std::nanf(""))));
-  EXPECT_TRUE(std::isnan(cautious::ops::fast_tanh(std::nanf(""))));
+  EXPECT_EQ(cautious::model::ops::fast_exp(-infinity), 0);
+  EXPECT_EQ(cautious::model::ops::fast_exp(-88.0f), 0);
+  EXPECT_EQ(cautious::model::ops::fast_exp(infinity), infinity);
+  EXPECT_TRUE(std::isnan(cautious::model::ops::fast_exp(std::nanf(""))));
+  EXPECT_TRUE(std::isnan(cautious::model::ops::fast_tanh(std::nanf(""))));
 }
 
 }  // namespace

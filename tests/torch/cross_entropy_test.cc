@@ -14,10 +14,10 @@
 #include <cautious/error.h>
 
 #include "torch/ops_fixture.h"
-#include "train/ops/ops.h"
+#include "model/ops/ops.h"
 
-using cautious::ops::cross_entropy;
-using cautious::ops::Path;
+using cautious::model::ops::cross_entropy;
+using cautious::model::ops::Path;
 using fixture::Tensors;
 using fixture::values;
 

@@ -1,5 +1,5 @@
 // The decoder against the Transformer's own logits, its sliding window, and the picking of tokens against probabilities.
-#include "train/decoder.h"
+#include "model/decoder.h"
 
 #include <cmath>
 #include <limits>
@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double distance(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
 
-at::Tensor last_logits(Transformer& model, const Words& tokens) {
+at::Tensor last_logits(model::Transformer& model, const Words& tokens) {
   const at::NoGradGuard guard;
   return model.logits(tiny::row(tokens))[0][std::int64_t(tokens.size()) - 1];
 }
@@ -32,12 +32,12 @@ Words part(const Words& tokens, std::size_t first, std::size_t count) {
 }
 
 // Feeds in pieces of these sizes, again and again, and compares after each with the whole model.
-void expect_logits_of_the_model(const ModelConfig& config, at::ScalarType type, const std::vector<std::size_t>& pieces,
+void expect_logits_of_the_model(const model::ModelConfig& config, at::ScalarType type, const std::vector<std::size_t>& pieces,
                                 double tolerance, const std::string& name) {
-  Transformer model(config, 3, {}, type);
+  model::Transformer model(config, 3, {}, type);
   tiny::shake(model);
   const Words tokens = tiny::words(config.context, config.vocab);
-  Decoder decoder(model);
+  model::Decoder decoder(model);
   std::size_t done = 0;
   for (std::size_t i = 0; done < tokens.size(); ++i) {
     const std::size_t count = std::min(pieces[i % pieces.size()], tokens.size() - done);
@@ -49,7 +49,7 @@ void expect_logits_of_the_model(const ModelConfig& config, at::ScalarType type, 
   }
 }
 
-TEST(Decoder, LogitsAreThoseOfTheTransformer) {
+TEST(model::Decoder, LogitsAreThoseOfTheTransformer) {
   for (const auto& [name, config] : tiny::models()) {
     for (const std::vector<std::size_t>& pieces : std::vector<std::vector<std::size_t>>{{1}, {100}, {5, 1, 3}, {2}}) {
       expect_logits_of_the_model(config, at::kDouble, pieces, 1e-12, name);
@@ -58,20 +58,20 @@ TEST(Decoder, LogitsAreThoseOfTheTransformer) {
   }
 }
 
-TEST(Decoder, LongTextsGoInSlices) {
-  ModelConfig config = tiny::models().at("all");
+TEST(model::Decoder, LongTextsGoInSlices) {
+  model::ModelConfig config = tiny::models().at("all");
   config.context = 700;
   expect_logits_of_the_model(config, at::kDouble, {600, 1, 50}, 1e-12, "long");
 }
 
-TEST(Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
+TEST(model::Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
   for (const std::int64_t context : {1, 2, 5, 8}) {
-    ModelConfig config = tiny::models().at("llama");
+    model::ModelConfig config = tiny::models().at("llama");
     config.context = context;
-    Transformer model(config, 4, {}, at::kDouble);
+    model::Transformer model(config, 4, {}, at::kDouble);
     tiny::shake(model);
     const Words tokens = tiny::words(30, config.vocab);
-    Decoder one_by_one(model), in_threes(model);
+    model::Decoder one_by_one(model), in_threes(model);
     Words window;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (std::int64_t(window.size()) == context) window = part(window, window.size() - context / 2, context / 2);
@@ -83,15 +83,15 @@ TEST(Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
         EXPECT_LE(distance(in_threes.feed(part(tokens, i - 2, 3)), expected), 1e-12) << context << " " << i;
       }
     }
-    EXPECT_LE(distance(Decoder(model).feed(tokens), last_logits(model, window)), 1e-12) << context;
+    EXPECT_LE(distance(model::Decoder(model).feed(tokens), last_logits(model, window)), 1e-12) << context;
   }
 }
 
-TEST(Decoder, SeesWeightsThatChangeAndKeepsNoGraph) {
-  Transformer model(tiny::models().at("qwen"), 5);
-  EXPECT_FALSE(Decoder(model).feed(Words{1, 2}).requires_grad());
+TEST(model::Decoder, SeesWeightsThatChangeAndKeepsNoGraph) {
+  model::Transformer model(tiny::models().at("qwen"), 5);
+  EXPECT_FALSE(model::Decoder(model).feed(Words{1, 2}).requires_grad());
   tiny::shake(model);
-  EXPECT_LE(distance(Decoder(model).feed(Words{1, 2}), last_logits(model, {1, 2})), 1e-5);
+  EXPECT_LE(distance(model::Decoder(model).feed(Words{1, 2}), last_logits(model, {1, 2})), 1e-5);
 }
 
 std::string fault_of(const std::function<void()>& call, Fault fault) {
@@ -104,9 +104,9 @@ std::string fault_of(const std::function<void()>& call, Fault fault) {
   return "";
 }
 
-TEST(Decoder, WrongTokensAreRefusedAndChangeNothing) {
-  Transformer model(tiny::models().at("llama"), 6, {}, at::kDouble);
-  Decoder decoder(model);
+TEST(model::Decoder, WrongTokensAreRefusedAndChangeNothing) {
+  model::Transformer model(tiny::models().at("llama"), 6, {}, at::kDouble);
+  model::Decoder decoder(model);
   decoder.feed(Words{1, 2});
   EXPECT_EQ(fault_of(
                 [&] {
@@ -123,7 +123,7 @@ TEST(Decoder, WrongTokensAreRefusedAndChangeNothing) {
 
 const at::Tensor kLogits = at::tensor({1.0, -kInfinity, 2.0, 0.0, 2.5, -1.0}, at::kDouble);
 
-std::vector<double> frequencies(const Sampling& sampling, std::int64_t count) {
+std::vector<double> frequencies(const model::Sampling& sampling, std::int64_t count) {
   std::vector<double> result(6);
   for (std::int64_t i = 0; i < count; ++i) result.at(pick(kLogits, sampling, i)) += 1.0 / double(count);
   return result;
@@ -139,7 +139,7 @@ std::vector<double> probabilities(double temperature, const Words& tokens) {
 }
 
 // Chi-square of five degrees of freedom or fewer: 30 has a probability of 1.5e-5, and the draws are always the same.
-void expect_drawn_from(const std::vector<double>& expected, const Sampling& sampling) {
+void expect_drawn_from(const std::vector<double>& expected, const model::Sampling& sampling) {
   constexpr std::int64_t kCount = 20000;
   const std::vector<double> drawn = frequencies(sampling, kCount);
   double chi_square = 0;
@@ -202,7 +202,7 @@ TEST(Pick, NonsenseIsRefused) {
   EXPECT_EQ(fault(at::tensor({1.0, std::nan("")})), "the logit of token 1 is nan: the model has diverged");
   EXPECT_EQ(fault(at::tensor({kInfinity, 1.0})), "the logit of token 0 is inf: the model has diverged");
   EXPECT_EQ(fault(at::full({3}, -kInfinity)), "none of 3 logits is finite: no token to pick");
-  const auto usage = [](const Sampling& sampling) { return fault_of([&] { pick(kLogits, sampling, 0); }, Fault::usage); };
+  const auto usage = [](const model::Sampling& sampling) { return fault_of([&] { pick(kLogits, sampling, 0); }, Fault::usage); };
   EXPECT_EQ(usage({-1, 0, 1, 0}), "temperature is -1; valid: [0, inf)");
   EXPECT_EQ(usage({1, -2, 1, 0}), "top_k is -2; valid: [0, inf)");
   EXPECT_EQ(usage({1, 0, 0, 0}), "top_p is 0; valid: (0, 1]");

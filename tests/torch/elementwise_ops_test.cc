@@ -12,10 +12,10 @@
 #include <cautious/error.h>
 
 #include "torch/ops_fixture.h"
-#include "train/ops/ops.h"
+#include "model/ops/ops.h"
 
-using cautious::Activation;
-using cautious::ops::Path;
+using cautious::model::Activation;
+using cautious::model::ops::Path;
 using fixture::Function;
 using fixture::Tensors;
 using fixture::values;
@@ -25,11 +25,11 @@ namespace {
 using Sides = std::vector<std::int64_t>;
 
 Function norm(Path path, double offset = 0, double eps = 1e-6) {
-  return [=](const Tensors& in) { return cautious::ops::rms_norm(in[0], in[1], offset, eps, path); };
+  return [=](const Tensors& in) { return cautious::model::ops::rms_norm(in[0], in[1], offset, eps, path); };
 }
 
-Function gate(Path path, Activation activation) {
-  return [=](const Tensors& in) { return cautious::ops::gated(in[0], in[1], activation, path); };
+Function gate(Path path, model::Activation activation) {
+  return [=](const Tensors& in) { return cautious::model::ops::gated(in[0], in[1], activation, path); };
 }
 
 double tolerance(at::ScalarType type) { return type == at::kFloat ? 1e-5 : 1e-12; }
@@ -91,7 +91,7 @@ void expect_no_graph(const Function& function, const Tensors& constants) {
   EXPECT_FALSE(function(inputs).requires_grad());
 }
 
-constexpr Activation kBoth[] = {Activation::silu, Activation::gelu};
+constexpr model::Activation kBoth[] = {model::Activation::silu, model::Activation::gelu};
 
 }  // namespace
 
@@ -132,7 +132,7 @@ TEST(RmsNorm, takes_inputs_of_any_stride) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const auto with = [](Path path) {
       return [path](const Tensors& in) {
-        const at::Tensor y = cautious::ops::rms_norm(in[0].transpose(0, 2), in[1].slice(0, 0, 10, 2), 1, 1e-6, path);
+        const at::Tensor y = cautious::model::ops::rms_norm(in[0].transpose(0, 2), in[1].slice(0, 0, 10, 2), 1, 1e-6, path);
         return y.transpose(0, 1);  // so that the incoming gradient has strides too
       };
     };
@@ -176,7 +176,7 @@ TEST(RmsNorm, other_types_take_the_plain_path) {
 }
 
 TEST(Gated, is_the_plain_one) {
-  for (const Activation activation : kBoth)
+  for (const model::Activation activation : kBoth)
     for (const Sides& sides : {Sides{1}, {7}, {3, 5, 17}, {4095}, {4097}, {33, 1001}, {2, 3, 4, 5}, {0}})
       for (const at::ScalarType type : {at::kFloat, at::kDouble})
         fixture::expect_equal(gate(Path::fused, activation), gate(Path::plain, activation),
@@ -184,7 +184,7 @@ TEST(Gated, is_the_plain_one) {
 }
 
 TEST(Gated, gradients_are_slopes) {
-  for (const Activation activation : kBoth)
+  for (const model::Activation activation : kBoth)
     fixture::expect_gradients(gate(Path::fused, activation), {values({3, 19}, 1).mul(2), values({3, 19}, 2)}, "gated", 1e-8,
                               57);
 }
@@ -194,7 +194,7 @@ TEST(Gated, extremes_are_finite) {
   std::vector<double> both = ends;
   for (const double end : ends) both.push_back(-end);
   const auto count = static_cast<std::int64_t>(both.size());
-  for (const Activation activation : kBoth) {
+  for (const model::Activation activation : kBoth) {
     for (std::int64_t i = 0; i < count; ++i)  // one at a time: differences are relative to the largest
       expect_exact(gate(Path::fused, activation), gate(Path::fused, activation),
                    {at::tensor({both[i], 0.5}, at::kFloat), at::tensor({2.0, 2.0}, at::kFloat)}, fmt::format("{}", both[i]));
@@ -207,28 +207,28 @@ TEST(Gated, extremes_are_finite) {
 }
 
 TEST(Gated, takes_inputs_of_any_stride) {
-  for (const Activation activation : kBoth)
+  for (const model::Activation activation : kBoth)
     for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
       const auto with = [=](Path path) {  // gate and up are halves of one product
         return [=](const Tensors& in) {
-          return cautious::ops::gated(in[0].narrow(1, 0, 9), in[0].narrow(1, 9, 9), activation, path).t();
+          return cautious::model::ops::gated(in[0].narrow(1, 0, 9), in[0].narrow(1, 9, 9), activation, path).t();
         };
       };
       fixture::expect_equal(with(Path::fused), with(Path::plain), {values({5, 18}, 1, type)}, tolerance(type), "halves");
     }
-  const Function same = [](const Tensors& in) { return cautious::ops::gated(in[0], in[0], Activation::silu, Path::fused); };
+  const Function same = [](const Tensors& in) { return cautious::model::ops::gated(in[0], in[0], model::Activation::silu, Path::fused); };
   fixture::expect_gradients(same, {values({7}, 1)}, "gate is up", 1e-8);
 }
 
 TEST(Gated, bits_do_not_depend_on_threads) {
-  for (const Activation activation : kBoth)
+  for (const model::Activation activation : kBoth)
     for (const at::ScalarType type : {at::kFloat, at::kDouble})
       expect_any_threads(gate(Path::fused, activation), {values({101, 1003}, 1, type), values({101, 1003}, 2, type)});
 }
 
 TEST(Gated, serves_what_autograd_asks_for) {
   const Tensors inputs{values({6, 5}, 1), values({6, 5}, 2)};
-  for (const Activation activation : kBoth) {
+  for (const model::Activation activation : kBoth) {
     expect_only_wanted(gate(Path::fused, activation), gate(Path::plain, activation), inputs);
     expect_no_graph(gate(Path::fused, activation), inputs);
   }
@@ -236,11 +236,11 @@ TEST(Gated, serves_what_autograd_asks_for) {
 
 TEST(Gated, wrong_shapes_are_errors) {
   for (const Path path : {Path::fused, Path::plain})
-    EXPECT_THROW(gate(path, Activation::silu)({values({6, 5}, 1), values({5}, 2)}), cautious::Error);
+    EXPECT_THROW(gate(path, model::Activation::silu)({values({6, 5}, 1), values({5}, 2)}), cautious::Error);
 }
 
 TEST(Gated, other_types_take_the_plain_path) {
   const Tensors inputs = to({values({6, 5}, 1), values({6, 5}, 2)}, at::kBFloat16);
-  for (const Activation activation : kBoth)
+  for (const model::Activation activation : kBoth)
     EXPECT_TRUE(fixture::same_bits(gate(Path::fused, activation)(inputs), gate(Path::plain, activation)(inputs)));
 }

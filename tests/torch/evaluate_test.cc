@@ -1,5 +1,5 @@
 // Evaluation against the plain definition through Transformer::logits, one window at a time.
-#include "train/evaluate.h"
+#include "model/evaluate.h"
 
 #include <unistd.h>
 
@@ -46,8 +46,8 @@ class Evaluate : public ::testing::Test {
 };
 
 // Sums in the definition's own words.
-Evaluation naive(Transformer& model, const EvaluationSet& set) {
-  Evaluation result;
+model::Evaluation naive(model::Transformer& model, const model::EvaluationSet& set) {
+  model::Evaluation result;
   double bytes = 0;
   for (const std::int64_t first : set.windows) {
     std::vector<std::int64_t> tokens(set.length), target(set.length);
@@ -75,7 +75,7 @@ Evaluation naive(Transformer& model, const EvaluationSet& set) {
   return result;
 }
 
-void expect_near(const Evaluation& got, const Evaluation& expected, double tolerance) {
+void expect_near(const model::Evaluation& got, const model::Evaluation& expected, double tolerance) {
   EXPECT_NEAR(got.loss, expected.loss, tolerance * expected.loss);
   EXPECT_NEAR(got.bits_per_byte, expected.bits_per_byte, tolerance * expected.bits_per_byte);
   EXPECT_EQ(got.accuracy, expected.accuracy);
@@ -91,73 +91,73 @@ std::vector<std::uint16_t> some_lengths(std::int64_t vocab) {
 TEST_F(Evaluate, IsTheDefinition) {
   const std::vector<std::uint16_t> lengths = some_lengths(50);
   const data::Stream text = stream({tiny::words(70, 50), tiny::words(33, 47), tiny::words(1, 50)});
-  const EvaluationSet set{&text, {0, 10, 35, 60, 66, 90}, 13, lengths};
+  const model::EvaluationSet set{&text, {0, 10, 35, 60, 66, 90}, 13, lengths};
   for (const auto& [name, config] : tiny::models()) {
     SCOPED_TRACE(name);
-    Transformer narrow(config, 3), wide(config, 3, {}, at::kDouble);
+    model::Transformer narrow(config, 3), wide(config, 3, {}, at::kDouble);
     tiny::shake(narrow);
     tiny::shake(wide);
-    const Evaluation expected = naive(wide, set);
+    const model::Evaluation expected = naive(wide, set);
     EXPECT_EQ(expected.targets, 6 * 13 - 3);  // two windows cross into the second file, one into the third
-    expect_near(evaluate(wide, set, 4), expected, 1e-13);
-    expect_near(evaluate(narrow, set, 4), naive(narrow, set), 1e-6);
+    expect_near(model::evaluate(wide, set, 4), expected, 1e-13);
+    expect_near(model::evaluate(narrow, set, 4), naive(narrow, set), 1e-6);
   }
 }
 
 TEST_F(Evaluate, BatchAndThreadsDoNotMatter) {
   const data::Stream text = stream({tiny::words(200, 50)});
   const std::vector<std::uint16_t> lengths = some_lengths(50);
-  const EvaluationSet set{&text, {0, 15, 30, 45, 60, 75, 90}, 16, lengths};
-  Transformer model(tiny::models().at("gemma"), 3);
+  const model::EvaluationSet set{&text, {0, 15, 30, 45, 60, 75, 90}, 16, lengths};
+  model::Transformer model(tiny::models().at("gemma"), 3);
   tiny::shake(model);
-  const Evaluation expected = evaluate(model, set, 1);
-  for (const std::int64_t batch : {2, 3, 7, 100}) expect_near(evaluate(model, set, batch), expected, 1e-7);
+  const model::Evaluation expected = model::evaluate(model, set, 1);
+  for (const std::int64_t batch : {2, 3, 7, 100}) expect_near(model::evaluate(model, set, batch), expected, 1e-7);
   const int threads = at::get_num_threads();
   at::set_num_threads(threads == 1 ? 2 : 1);
-  expect_near(evaluate(model, set, 3), expected, 1e-7);
+  expect_near(model::evaluate(model, set, 3), expected, 1e-7);
   at::set_num_threads(threads);
-  EXPECT_EQ(evaluate(model, set, 3).loss, evaluate(model, set, 3).loss);
+  EXPECT_EQ(model::evaluate(model, set, 3).loss, model::evaluate(model, set, 3).loss);
 }
 
 TEST_F(Evaluate, ALargeVocabularyGoesInSlices) {
-  ModelConfig config = tiny::models().at("all");
+  model::ModelConfig config = tiny::models().at("all");
   config.vocab = 60000;  // 279 rows of logits in 64 MB
   const data::Stream text = stream({tiny::words(400, 60000)});
-  const EvaluationSet set{&text, {0, 100, 200, 299}, 100, {}};
-  Transformer model(config, 3);
+  const model::EvaluationSet set{&text, {0, 100, 200, 299}, 100, {}};
+  model::Transformer model(config, 3);
   tiny::shake(model);
-  const Evaluation got = evaluate(model, set, 4), expected = naive(model, set);
+  const model::Evaluation got = model::evaluate(model, set, 4), expected = naive(model, set);
   EXPECT_NEAR(got.loss, expected.loss, 1e-6 * expected.loss);
   EXPECT_EQ(got.accuracy, expected.accuracy);
   EXPECT_TRUE(std::isnan(got.bits_per_byte));
 }
 
 TEST_F(Evaluate, OfEqualLogitsTheFirstCounts) {
-  Transformer model(tiny::models().at("llama"), 3);
+  model::Transformer model(tiny::models().at("llama"), 3);
   {
     const at::NoGradGuard guard;
     for (at::Tensor& p : model.parameters()) p.zero_();
   }
   const data::Stream text = stream({{1, 0, 2, 0, 3}});
-  const Evaluation result = evaluate(model, {&text, {0}, 4, {}}, 1);
+  const model::Evaluation result = model::evaluate(model, {&text, {0}, 4, {}}, 1);
   EXPECT_NEAR(result.loss, std::log(50.0), 1e-12);
   EXPECT_EQ(result.accuracy, 0.5);
 }
 
 TEST_F(Evaluate, TellsHowFarItIsAndLeavesNoGradients) {
   const data::Stream text = stream({tiny::words(100, 50)});
-  Transformer model(tiny::models().at("llama"), 3);
+  model::Transformer model(tiny::models().at("llama"), 3);
   std::vector<double> parts;
-  evaluate(model, {&text, {0, 10, 20, 30, 40}, 8, {}}, 2, [&](double part) { parts.push_back(part); });
+  model::evaluate(model, {&text, {0, 10, 20, 30, 40}, 8, {}}, 2, [&](double part) { parts.push_back(part); });
   EXPECT_EQ(parts, (std::vector<double>{0.4, 0.8, 1.0}));
   EXPECT_TRUE(at::GradMode::is_enabled());
 }
 
 TEST_F(Evaluate, DataOfAnotherVocabularyIsRefused) {
-  Transformer model(tiny::models().at("llama"), 3);
-  const auto fault = [&](const EvaluationSet& set, std::int64_t batch) {
+  model::Transformer model(tiny::models().at("llama"), 3);
+  const auto fault = [&](const model::EvaluationSet& set, std::int64_t batch) {
     try {
-      evaluate(model, set, batch);
+      model::evaluate(model, set, batch);
     } catch (const Error& error) {
       return std::string(error.what());
     }

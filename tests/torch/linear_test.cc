@@ -6,12 +6,12 @@
 
 #include <cautious/error.h>
 
-#include "train/ops/ops.h"
+#include "model/ops/ops.h"
 
 namespace {
 
-using cautious::ops::linears;
-using cautious::ops::Path;
+using cautious::model::ops::linears;
+using cautious::model::ops::Path;
 
 struct Case {
   std::int64_t rows, in;

@@ -12,7 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "train/models/config.h"
+#include "model/config.h"
 
 namespace cautious {
 
@@ -20,13 +20,13 @@ using Tensors = std::map<std::string, at::Tensor>;
 
 class NaiveTransformer {
  public:
-  NaiveTransformer(const ModelConfig& config, Tensors parameters) : c_(config), p_(std::move(parameters)) {}
+  NaiveTransformer(const model::ModelConfig& config, Tensors parameters) : c_(config), p_(std::move(parameters)) {}
 
   std::vector<std::vector<double>> logits(const std::vector<std::int64_t>& tokens) {
     Rows x;
     for (const std::int64_t token : tokens) {
       x.emplace_back();
-      const double factor = c_.norm == NormKind::rms_offset ? std::sqrt(double(c_.width)) : 1;
+      const double factor = c_.norm == model::NormKind::rms_offset ? std::sqrt(double(c_.width)) : 1;
       for (std::int64_t i = 0; i < c_.width; ++i) x.back().push_back(factor * at("model.embed_tokens.weight", token, i));
     }
     for (std::int64_t n = 0; n < c_.layers; ++n) run_layer(x, "model.layers." + std::to_string(n) + ".");
@@ -54,12 +54,12 @@ class NaiveTransformer {
     double squares = 0;
     for (const double v : x) squares += v * v;
     const double root = std::sqrt(squares / double(x.size()) + c_.norm_eps);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] *= ((c_.norm == NormKind::rms_offset ? 1 : 0) + at(scale, i)) / root;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] *= ((c_.norm == model::NormKind::rms_offset ? 1 : 0) + at(scale, i)) / root;
     return x;
   }
 
   Row norm(Row x, const std::string& scale) {
-    if (c_.norm != NormKind::layer) return rms(x, scale);
+    if (c_.norm != model::NormKind::layer) return rms(x, scale);
     double mean = 0, squares = 0;
     for (const double v : x) mean += v / double(x.size());
     for (const double v : x) squares += (v - mean) * (v - mean);
@@ -120,7 +120,7 @@ class NaiveTransformer {
     const Row up = times(x, mlp + "up_proj");
     for (std::size_t i = 0; i < gate.size(); ++i) {
       const double g = gate[i], inner = std::sqrt(2 / std::numbers::pi) * (g + 0.044715 * g * g * g);
-      gate[i] = up[i] * (c_.activation == Activation::silu ? g / (1 + std::exp(-g)) : g / 2 * (1 + std::tanh(inner)));
+      gate[i] = up[i] * (c_.activation == model::Activation::silu ? g / (1 + std::exp(-g)) : g / 2 * (1 + std::tanh(inner)));
     }
     return times(gate, mlp + "down_proj");
   }
@@ -147,7 +147,7 @@ class NaiveTransformer {
     }
   }
 
-  ModelConfig c_;
+  model::ModelConfig c_;
   Tensors p_;
 };
 

@@ -7,7 +7,7 @@
 
 #include <cautious/torch.h>
 
-#include "train/models/transformer.h"
+#include "model/transformer.h"
 
 namespace {
 
@@ -15,10 +15,10 @@ using namespace cautious;
 
 TEST(Presets, TakeAStepWithMuonAndAdamw) {
   int taken = 0;
-  for (const std::string& name : preset_names()) {
-    const ModelConfig config = preset(name);
+  for (const std::string& name : model::preset_names()) {
+    const model::ModelConfig config = model::preset(name);
     if (size_of(config, 1, 16, false).parameters > 20'000'000) continue;
-    Transformer model(config, 1);
+    model::Transformer model(config, 1);
     Recipe muon = recipe("muon"), adamw = recipe("adamw");
     muon.decay = adamw.decay = Cautious{};
     cautious::torch::Optimizer optimizer(model.named_parameters(), matrices_and_rest(muon, adamw, 10'000), 1e-3);

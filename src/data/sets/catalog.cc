@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::data {
 
@@ -115,7 +115,7 @@ const std::vector<KnownSet>& known_sets() {
 const KnownSet& known_set(std::string_view name) {
   std::vector<std::string_view> names;
   for (const KnownSet& set : known_sets()) names.push_back(set.name);
-  return known_sets()[index_of_name("data set", name, names)];
+  return known_sets()[base::index_of_name("data set", name, names)];
 }
 
 bool checks_archive(const KnownSet& set) { return set.client == Client::npm || set.content == Content::images; }

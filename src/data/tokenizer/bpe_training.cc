@@ -13,7 +13,7 @@
 #include "data/tokenizer/piece_counts.h"
 #include "data/tokenizer/split_pattern.h"
 #include "data/tokenizer/tokenizer_builder.h"
-#include "recipe/names.h"
+#include "base/text.h"
 
 namespace cautious::data {
 namespace {
@@ -47,7 +47,7 @@ void require(const std::optional<std::string>& wrong) {
 }  // namespace
 
 Tokenizer train_bpe(const std::vector<std::filesystem::path>& files, const BpeTraining& training, const Progress& progress) {
-  check_range("vocab", static_cast<double>(training.vocab), kBpeVocab);
+  base::check_range("vocab", static_cast<double>(training.vocab), kBpeVocab);
   Pairs pairs(count_pieces(files, training.threads, progress));
   TokenizerBuilder builder{std::string(kGpt2Pattern)};
   std::vector<std::string> tokens;

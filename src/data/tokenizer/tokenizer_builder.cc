@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "data/digest.h"
-#include "io/shown.h"
+#include "base/sha256.h"
+#include "base/shown.h"
 
 namespace cautious::data {
 namespace {
@@ -22,7 +22,7 @@ std::string in_hexadecimal(std::string_view bytes) {
 
 // Bytes of a token need not be UTF-8.
 std::string shown_bytes(std::string_view bytes) {
-  return valid_utf8(bytes) == bytes.size() ? io::shown(bytes) : "of bytes " + in_hexadecimal(bytes);
+  return valid_utf8(bytes) == bytes.size() ? base::shown(bytes) : "of bytes " + in_hexadecimal(bytes);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::optional<std::string> TokenizerBuilder::add_token(std::int64_t id, std::str
 }
 
 std::optional<std::string> TokenizerBuilder::add_special(std::int64_t id, std::string name) {
-  if (auto what = claim(id, io::shown(name))) return what;
+  if (auto what = claim(id, base::shown(name))) return what;
   parts_->special.push_back({static_cast<Token>(id), std::move(name)});
   return std::nullopt;
 }
@@ -112,7 +112,7 @@ std::optional<std::string> TokenizerBuilder::find_unmade() {
 // Lengths before bytes: no two tokenizers give the same text.
 std::string TokenizerBuilder::fingerprint() const {
   const Tokenizer::Parts& parts = *parts_;
-  Sha256 sum;
+  base::Sha256 sum;
   sum.add(fmt::format("byte-level BPE\npattern {}\n{}\nend {}\ntokens {}\n", parts.pattern.text().size(), parts.pattern.text(),
                       parts.document_end, parts.tokens.size()));
   for (const std::string& token : parts.tokens) sum.add(fmt::format("{} ", token.size()) + token);

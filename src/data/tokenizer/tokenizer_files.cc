@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "data/mapped_file.h"
+#include "base/mapped_file.h"
 #include "data/tokenizer/tokenizer_json.h"
-#include "io/shown.h"
-#include "recipe/names.h"
+#include "base/shown.h"
+#include "base/text.h"
 
 namespace cautious::data {
 namespace {
@@ -45,7 +45,7 @@ const Published& published_as(const std::filesystem::path& path) {
     if (known.name == name) return known;
     names.push_back(known.name);
   }
-  refuse_file(path.string(), unknown("tiktoken ranks", name, names) + "; the file's name decides the split pattern");
+  refuse_file(path.string(), base::unknown("tiktoken ranks", name, names) + "; the file's name decides the split pattern");
 }
 
 void each_line(std::string_view text, const std::function<void(std::size_t number, std::string_view line)>& each) {
@@ -90,14 +90,14 @@ struct Rank {
 
 Rank rank_of_line(std::string_view line, std::string_view where) {
   const std::size_t space = line.find(' ');
-  if (space == line.npos) refuse_file(where, fmt::format("{} is no line of tiktoken ranks: BASE64 RANK", io::shown(line)));
+  if (space == line.npos) refuse_file(where, fmt::format("{} is no line of tiktoken ranks: BASE64 RANK", base::shown(line)));
   const std::string_view digits = line.substr(space + 1);
   auto bytes = from_base64(line.substr(0, space));
-  if (!bytes) refuse_file(where, fmt::format("{} is not base64", io::shown(line.substr(0, space))));
+  if (!bytes) refuse_file(where, fmt::format("{} is not base64", base::shown(line.substr(0, space))));
   Rank rank{*std::move(bytes), 0};
   const auto [stop, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), rank.rank);
   if (fault != std::errc{} || stop != digits.data() + digits.size())
-    refuse_file(where, fmt::format("rank {} is not a whole number", io::shown(digits)));
+    refuse_file(where, fmt::format("rank {} is not a whole number", base::shown(digits)));
   return rank;
 }
 
@@ -121,7 +121,7 @@ void refuse_file(std::string_view where, std::string_view what) {
 }
 
 std::string text_of_file(const std::filesystem::path& path) {
-  const MappedFile file(path);
+  const base::MappedFile file(path);
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
@@ -166,7 +166,7 @@ Tokenizer Tokenizer::read(const std::filesystem::path& path) {
     refuse_file(path.string(), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe");
   }
   if (!std::filesystem::exists(path, ignored))
-    refuse_file(in_quotes(path.string()),
+    refuse_file(base::in_quotes(path.string()),
                 "no such tokenizer; give 'bytes', a tokenizer.json, a .tiktoken file, or a folder with one; "
                 "'cautious data get gpt2-bpe' or '... tiktoken' prints such paths");
   if (path.extension() == ".tiktoken") return read_tiktoken(path);

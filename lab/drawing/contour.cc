@@ -1,0 +1,127 @@
+// Grid points are numbered row by row with a ring of -inf around the area, which closes every loop. Edge 2 n leads from point n
+// to the right, edge 2 n + 1 downward.
+#include "lab/drawing/contour.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace cautious::lab {
+namespace {
+
+constexpr double kOutside = -std::numeric_limits<double>::infinity();
+constexpr int kNone = -1;
+constexpr std::size_t kMostPoints = 20000, kSpan = 500;  // the time of the simplification grows with their product
+
+// Distance of p to the segment from a to b.
+double off_segment(report::SvgPoint p, report::SvgPoint a, report::SvgPoint b) {
+  const double dx = b.x - a.x, dy = b.y - a.y;
+  const double length2 = dx * dx + dy * dy;
+  const double along = length2 > 0 ? std::fmin(1, std::fmax(0, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length2)) : 0;
+  return std::hypot(p.x - a.x - along * dx, p.y - a.y - along * dy);
+}
+
+// Of at least three points at most kMostPoints, none nearer than `least` to the one before but for the last.
+std::vector<report::SvgPoint> thinned(const std::vector<report::SvgPoint>& path, double least) {
+  const std::size_t stride = path.size() / kMostPoints + 1;
+  std::vector<report::SvgPoint> kept;
+  for (std::size_t i = 0; i < path.size(); i += stride) {
+    if (kept.empty() || std::hypot(path[i].x - kept.back().x, path[i].y - kept.back().y) >= least) kept.push_back(path[i]);
+  }
+  kept.push_back(path.back());
+  return kept;
+}
+
+}  // namespace
+
+ContourGrid::ContourGrid(const report::Rectangle& area, int cells, const std::function<double(report::SvgPoint)>& value)
+    : area_(area), cells_(cells), width_(cells + 3), values_(static_cast<std::size_t>(width_) * width_, kOutside) {
+  for (int row = 0; row <= cells; ++row) {
+    for (int column = 0; column <= cells; ++column) {
+      const report::SvgPoint p{area.left + (area.right - area.left) * column / cells,
+                       area.top + (area.bottom - area.top) * row / cells};
+      values_[static_cast<std::size_t>((row + 1) * width_ + column + 1)] = value(p);
+    }
+  }
+}
+
+double ContourGrid::at(int column, int row) const { return values_[static_cast<std::size_t>(row * width_ + column)]; }
+
+report::SvgPoint ContourGrid::crossing(int edge, double level) const {
+  const int column = edge / 2 % width_, row = edge / 2 / width_;
+  const bool down = edge % 2 == 1;
+  const double from = at(column, row), to = at(column + !down, row + down);
+  const bool rim = from == kOutside || to == kOutside;
+  const double part = rim ? 0.5 : (level - from) / (to - from);
+  const double across = column - 1 + (down ? 0 : part), along = row - 1 + (down ? part : 0);
+  return {area_.left + (area_.right - area_.left) * across / cells_, area_.top + (area_.bottom - area_.top) * along / cells_};
+}
+
+std::vector<std::vector<report::SvgPoint>> ContourGrid::above(double level) const {
+  std::vector<int> next(2 * values_.size(), kNone);
+  for (int row = 0; row + 1 < width_; ++row) {
+    for (int column = 0; column + 1 < width_; ++column) {
+      // Clockwise: corner k, then edge k between corner k and k + 1. The loop leaves the square where the walk leaves the high
+      // ground and comes back where it enters it; a saddle joins its high corners if its middle is high.
+      const std::array corner{at(column, row), at(column + 1, row), at(column + 1, row + 1), at(column, row + 1)};
+      const int n = row * width_ + column;
+      const std::array edge{2 * n, 2 * (n + 1) + 1, 2 * (n + width_), 2 * n + 1};
+      const auto high = [&](int k) { return corner[static_cast<std::size_t>(k % 4)] > level; };
+      const bool joined = corner[0] + corner[1] + corner[2] + corner[3] > 4 * level;
+      for (int k = 0; k < 4; ++k) {
+        if (!high(k) || high(k + 1)) continue;
+        int entry = k;
+        do entry = (entry + (joined ? 1 : 3)) % 4;
+        while (high(entry) || !high(entry + 1));
+        next[static_cast<std::size_t>(edge[static_cast<std::size_t>(k)])] = edge[static_cast<std::size_t>(entry)];
+      }
+    }
+  }
+  std::vector<std::vector<report::SvgPoint>> loops;
+  for (std::size_t first = 0; first < next.size(); ++first) {
+    std::vector<report::SvgPoint> loop;
+    for (int edge = static_cast<int>(first); next[static_cast<std::size_t>(edge)] != kNone;) {
+      loop.push_back(crossing(edge, level));
+      edge = std::exchange(next[static_cast<std::size_t>(edge)], kNone);
+    }
+    if (!loop.empty()) loops.push_back(std::move(loop));
+  }
+  return loops;
+}
+
+std::vector<report::SvgPoint> simplified(const std::vector<report::SvgPoint>& all, double tolerance) {
+  if (all.size() < 3) return all;
+  const std::vector<report::SvgPoint> path = thinned(all, tolerance / 4);
+  std::vector<bool> stays(path.size(), false);
+  stays.front() = stays.back() = true;
+  std::vector<std::pair<std::size_t, std::size_t>> spans;
+  for (std::size_t from = 0; from + 1 < path.size(); from += kSpan) {
+    const std::size_t to = std::min(from + kSpan, path.size() - 1);
+    stays[to] = true;
+    spans.emplace_back(from, to);
+  }
+  while (!spans.empty()) {
+    const auto [from, to] = spans.back();
+    spans.pop_back();
+    std::size_t farthest = from;
+    double most = tolerance;
+    for (std::size_t i = from + 1; i < to; ++i) {
+      const double off = off_segment(path[i], path[from], path[to]);
+      if (off > most) {
+        most = off;
+        farthest = i;
+      }
+    }
+    if (farthest == from) continue;
+    stays[farthest] = true;
+    spans.insert(spans.end(), {{from, farthest}, {farthest, to}});
+  }
+  std::vector<report::SvgPoint> kept;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (stays[i]) kept.push_back(path[i]);
+  }
+  return kept;
+}
+
+}  // namespace cautious::lab

@@ -1,0 +1,209 @@
+#include "lab/drawing/plane_panel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "report/chart_plot.h"
+#include "report/label.h"
+#include "lab/drawing/plane_marker.h"
+#include "lab/drawing/plane_style.h"
+
+namespace cautious::lab {
+namespace {
+
+constexpr int kCells = 120;
+constexpr int kBands = 14;
+constexpr std::size_t kTicks = 8;
+
+// The square part of the plane that is shown, and where on the page.
+struct View {
+  double low, high;
+  report::Rectangle area;
+
+  double scale() const { return (area.right - area.left) / (high - low); }
+  report::SvgPoint page(PlanePoint p) const { return {area.left + (p.x - low) * scale(), area.bottom - (p.y - low) * scale()}; }
+  PlanePoint plane(report::SvgPoint p) const { return {low + (p.x - area.left) / scale(), low + (area.bottom - p.y) / scale()}; }
+  // Far outside they come nearer, so that the numbers stay short; without those that are not finite.
+  std::vector<report::SvgPoint> page(const std::vector<PlanePoint>& points) const {
+    const double side = high - low;
+    std::vector<report::SvgPoint> result;
+    for (const PlanePoint& p : points) {
+      if (std::isfinite(p.x) && std::isfinite(p.y))
+        result.push_back(page(PlanePoint{std::clamp(p.x, low - side, high + side), std::clamp(p.y, low - side, high + side)}));
+    }
+    return result;
+  }
+  // On the rim if it is outside.
+  report::SvgPoint marked(PlanePoint p) const { return page(PlanePoint{std::clamp(p.x, low, high), std::clamp(p.y, low, high)}); }
+};
+
+PlanePoint end_of(const PlanePath& path) { return standing(path, path.points.size() - 1); }
+
+void draw_hills(report::Svg& svg, const View& view, const PlanePanel& panel) {
+  constexpr double kHuge = 1e300;
+  constexpr int kSamples = 24;
+  // What is not a number is as low as can be: no contour encloses it.
+  const auto height = [&](report::SvgPoint p) {
+    const double value = panel.height(view.plane(p));
+    return std::isnan(value) ? -INFINITY : std::clamp(value, -kHuge, kHuge);
+  };
+  double low = INFINITY, top = -INFINITY;
+  for (int i = 0; i <= kSamples * (kSamples + 2); ++i) {
+    const int row = i / (kSamples + 1), column = i % (kSamples + 1);
+    const double side = view.high - view.low;
+    const double value = panel.height({view.low + side * column / kSamples, view.low + side * row / kSamples});
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    top = std::max(top, value);
+  }
+  if (!(low < top)) return;
+  const ContourGrid grid(view.area, kCells, height);
+  for (int band = 0; band < kBands; ++band) {
+    std::string data;
+    for (auto& loop : grid.above(low + (top - low) * (band + 0.4) / kBands)) {
+      loop.push_back(loop.front());
+      data += report::svg_path(simplified(loop, 0.1), Ends::closed);
+    }
+    if (!data.empty()) svg.element("path", {{"class", "hill"}, {"d", data}});
+  }
+}
+
+void draw_trace(report::Svg& svg, const std::string& classes, const std::vector<report::SvgPoint>& points) {
+  svg.element("path", {{"class", classes}, {"d", report::svg_path(simplified(points, 0.08), Ends::open)}});
+}
+
+void draw_curve(report::Svg& svg, const PlaneCurve& curve, const std::vector<report::SvgPoint>& points) {
+  if (points.size() > 1) draw_trace(svg, fmt::format("curve {}", class_of(curve.style)), points);
+  if (points.size() == 1) draw_ring(svg, points[0], curve.style);
+}
+
+void draw_box(report::Svg& svg, const View& view, report::LabelPlanner& planner, double half_side) {
+  const report::SvgPoint corner = view.page(PlanePoint{-half_side, half_side});
+  const double side = 2 * half_side * view.scale();
+  svg.element("rect", {{"class", "box"},
+                       {"x", report::svg_number(corner.x)},
+                       {"y", report::svg_number(corner.y)},
+                       {"width", report::svg_number(side)},
+                       {"height", report::svg_number(side)}});
+  constexpr int kPoints = 400;
+  std::vector<report::SvgPoint> edges;
+  for (int i = 0; i <= kPoints; ++i) {
+    edges.push_back({corner.x + side * i / kPoints, corner.y});
+    edges.push_back({corner.x + side, corner.y + side * i / kPoints});
+  }
+  planner.avoid(edges);
+}
+
+void draw_axes(report::Svg& svg, const View& view) {
+  const report::Rectangle& a = view.area;
+  const auto number = [](double v) { return report::svg_number(v); };
+  const std::vector<double> ticks = report::axis_ticks(view.low, view.high, report::Scale::linear, kTicks);
+  const std::vector<std::string> labels = tick_labels(ticks, report::Scale::linear);
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    const report::SvgPoint p = view.page(PlanePoint{ticks[i], ticks[i]});
+    draw_line(svg, "tick", {p.x, a.bottom}, {p.x, a.bottom + 5});
+    draw_line(svg, "tick", {a.left - 5, p.y}, {a.left, p.y});
+    svg.text({p.x, a.bottom + 18}, "axis middle", labels[i]);
+    svg.text({a.left - 9, p.y + 4}, "axis end", labels[i]);
+  }
+  svg.element("rect", {{"class", "frame"},
+                       {"x", number(a.left)},
+                       {"y", number(a.top)},
+                       {"width", number(a.right - a.left)},
+                       {"height", number(a.bottom - a.top)}});
+  svg.text({a.right, a.bottom + 32}, "axis end", "x");
+  svg.text({a.left - 26, a.top + 8}, "axis end", "y");
+}
+
+void draw_label(report::Svg& svg, report::LabelPlanner& planner, report::SvgPoint point, const std::string& classes, std::string_view words,
+                double size, double gap) {
+  const report::LabelPlace place = planner.place(point, words, size, gap);
+  svg.text(place.at, fmt::format("{} {}", classes, place.anchor), words);
+}
+
+report::Rectangle around(report::SvgPoint p, double reach) { return {p.x - reach, p.y - reach, p.x + reach, p.y + reach}; }
+
+// The different points where paths start.
+std::vector<report::SvgPoint> starts(const View& view, const PlanePanel& panel) {
+  std::vector<report::SvgPoint> found;
+  for (const PlanePath& path : panel.paths) {
+    const report::SvgPoint p = view.marked(standing(path, 0));
+    if (std::none_of(found.begin(), found.end(), [p](report::SvgPoint o) { return std::hypot(o.x - p.x, o.y - p.y) < 1; }))
+      found.push_back(p);
+  }
+  return found;
+}
+
+// Starts and ends, then the labels of everything: the names of the paths choose their places first.
+void draw_marks(report::Svg& svg, const View& view, report::LabelPlanner& planner, const PlanePanel& panel) {
+  const std::vector<report::SvgPoint> from = starts(view, panel);
+  for (const report::SvgPoint& p : from) {
+    svg.element("circle", {{"class", "origin"}, {"cx", report::svg_number(p.x)}, {"cy", report::svg_number(p.y)}, {"r", "4.5"}});
+    planner.avoid(around(p, 6));
+  }
+  for (const PlanePath& path : panel.paths) {
+    const report::SvgPoint end = view.marked(end_of(path));
+    draw_marker(svg, end, path.series);
+    planner.avoid(around(end, 7));
+  }
+  for (const PlanePath& path : panel.paths) {
+    draw_label(svg, planner, view.marked(end_of(path)), style_class("name", path.series), path.name, kPathNameSize, 11);
+  }
+  if (!from.empty()) draw_label(svg, planner, from.front(), "note", "start", kPlaneNoteSize, 10);
+  for (const PlaneCurve& curve : panel.curves) {
+    if (!curve.label.empty() && !curve.points.empty()) {
+      draw_label(svg, planner, view.marked(curve.points[curve.points.size() * 4 / 5]), "note", curve.label, kPlaneNoteSize, 12);
+    }
+  }
+  if (panel.box) {
+    const double side = std::min(panel.box->half_side, view.high);
+    draw_label(svg, planner, view.page(PlanePoint{side * 0.5, side * 0.12}), "note", panel.box->label, kPlaneNoteSize, 4);
+  }
+}
+
+}  // namespace
+
+void draw_panel(report::Svg& svg, const report::Rectangle& area, const PlanePanel& panel) {
+  const View view{panel.low, panel.high, area};
+  const auto left = report::svg_number(area.left), top = report::svg_number(area.top);
+  const auto width = report::svg_number(area.right - area.left), height = report::svg_number(area.bottom - area.top);
+  const auto clip = fmt::format("clip-{}", panel.id);
+  svg.open("clipPath", {{"id", clip}});
+  svg.element("rect", {{"x", left}, {"y", top}, {"width", width}, {"height", height}});
+  svg.close();
+
+  report::LabelPlanner planner(area);
+  svg.open("g", {{"clip-path", fmt::format("url(#{})", clip)}});
+  svg.element("rect", {{"class", "plot"}, {"x", left}, {"y", top}, {"width", width}, {"height", height}});
+  draw_hills(svg, view, panel);
+  if (panel.box) draw_box(svg, view, planner, panel.box->half_side);
+  for (const PlaneCurve& curve : panel.curves) {
+    const auto points = view.page(curve.points);
+    draw_curve(svg, curve, points);
+    planner.avoid(points);
+  }
+  for (const PlanePath& path : panel.paths) {
+    const auto points = view.page(path.points);
+    draw_trace(svg, "casing", points);
+    draw_trace(svg, style_class("path", path.series), points);
+    planner.avoid(points);
+  }
+  svg.close();
+  draw_marks(svg, view, planner, panel);
+  draw_axes(svg, view);
+}
+
+std::vector<MovingPath> moving_paths(const report::Rectangle& area, const PlanePanel& panel) {
+  const View view{panel.low, panel.high, area};
+  std::vector<MovingPath> paths;
+  for (const PlanePath& path : panel.paths) {
+    MovingPath moving{path.series, path.name, path.points.size() - 1, {}};
+    for (const std::size_t step : moving_steps(path.points.size())) moving.points.push_back(view.marked(standing(path, step)));
+    paths.push_back(std::move(moving));
+  }
+  return paths;
+}
+
+}  // namespace cautious::lab

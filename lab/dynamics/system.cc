@@ -1,0 +1,158 @@
+// The fields of the systems as inclusions, and their starts.
+#include "lab/dynamics/system.h"
+
+#include <algorithm>
+
+#include <cautious/error.h>
+
+#include "lab/dynamics/dynamics_direction.h"
+#include "base/text.h"
+
+namespace cautious::lab {
+namespace {
+
+// z' for one set of sides. Holds room for the gradient and the direction.
+class Field {
+ public:
+  Field(const System& system, const Problem& problem)
+      : system_(system), problem_(&problem), g_(problem.size()), u_(problem.size()) {}
+
+  void operator()(double t, PointView z, PointView side, std::span<double> dz) {
+    const auto [x, m, v] = parts(system_, z);
+    const std::size_t d = x.size();
+    problem_->gradient(x, g_);
+    direction(t, m, v, side);
+    for (std::size_t i = 0; i < d; ++i) {
+      dz[i] = u_[i];
+      if (const double s = selector(system_, x, side, u_, i); s != 0) dz[i] -= system_.lambda * s * x[i];
+    }
+    for (std::size_t i = 0; i < m.size(); ++i) dz[d + i] = momentum_rate(g_[i], m[i]);
+    for (std::size_t i = 0; i < v.size(); ++i) dz[2 * d + i] = system_.gamma * (g_[i] * g_[i] - v[i]);
+  }
+
+ private:
+  // x' without the decay.
+  void direction(double t, PointView m, PointView v, PointView side) {
+    const std::size_t d = u_.size();
+    switch (system_.flow) {
+      case Flow::sgd:
+        for (std::size_t i = 0; i < d; ++i) u_[i] = -g_[i];
+        return;
+      case Flow::sgdm:
+        for (std::size_t i = 0; i < d; ++i) u_[i] = -m[i];
+        return;
+      case Flow::lion_k:
+        return k_gradient(system_, m, side, u_);
+      case Flow::adam:
+        break;
+    }
+    const double alpha_t = bias_correction(system_.alpha, t), gamma_t = bias_correction(system_.gamma, t);
+    for (std::size_t i = 0; i < d; ++i) {
+      const double h = std::sqrt(gamma_t * positive_part(v[i])) + system_.eps;
+      u_[i] = m[i] == 0 ? 0 : -alpha_t * m[i] / h;
+    }
+  }
+
+  double momentum_rate(double g, double m) const {
+    switch (system_.flow) {
+      case Flow::lion_k:
+        return -system_.alpha * g - system_.gamma * m;
+      case Flow::adam:
+        return system_.alpha * (g - m);
+      default:
+        return system_.beta * (g - m);
+    }
+  }
+
+  System system_;
+  const Problem* problem_;
+  Point g_, u_;
+};
+
+}  // namespace
+
+std::string name_of(const System& system) {
+  std::string name;
+  switch (system.flow) {
+    case Flow::sgd:
+      name = "SGD";
+      break;
+    case Flow::sgdm:
+      name = "SGDM";
+      break;
+    case Flow::lion_k:
+      name = "Lion-K (" + base::name_in_list(system.k.k) + ")";
+      break;
+    case Flow::adam:
+      name = "Adam";
+      break;
+  }
+  if (system.decay == FlowDecay::none) return name;
+  return name + (system.decay == FlowDecay::cautious ? " + CWD" : " + decay");
+}
+
+Inclusion inclusion_of(const System& system, const Problem& problem) {
+  const std::size_t d = problem.size();
+  if (system.flow == Flow::lion_k && system.k.k == Convex::nuclear &&
+      static_cast<std::size_t>(system.rows * system.cols) != d) {
+    throw Error(Fault::usage, "K 'nuclear' needs a matrix of " + std::to_string(d) + " entries, not " +
+                                  std::to_string(system.rows) + " x " + std::to_string(system.cols));
+  }
+  Inclusion inclusion;
+  inclusion.size = state_size(system, d);
+  inclusion.switches = switch_count(system, d);
+  inclusion.field = Field(system, problem);
+  inclusion.indicator = [system, &problem, g = Point(d)](PointView z, std::span<double> q) mutable {
+    if (system.flow == Flow::sgd) problem.gradient(z, g);
+    indicators(system, z, g, q);
+  };
+  // Where a switch is no sign of g or m nothing slides: there the drive is kept off 0.
+  const std::size_t may_slide = mask_follows_polar(system) ? 0 : d;
+  inclusion.drive = [&problem, d, may_slide](PointView z, std::span<double> p) {
+    if (p.empty()) return;
+    problem.gradient(z.first(d), p.first(d));
+    std::fill(p.begin() + static_cast<std::ptrdiff_t>(may_slide), p.end(), 1);
+  };
+  // Called for many dz at the same x.
+  inclusion.drive_rate = [&problem, d, x = Point(), h = Matrix()](PointView z, PointView dz, std::span<double> dp) mutable {
+    if (dp.empty()) return;
+    if (!std::equal(x.begin(), x.end(), z.begin(), z.begin() + static_cast<std::ptrdiff_t>(d))) {
+      x.assign(z.begin(), z.begin() + static_cast<std::ptrdiff_t>(d));
+      problem.hessian(x, h);
+    }
+    as_vector(dp.first(d)) = h * as_vector(dz.first(d));
+    std::fill(dp.begin() + static_cast<std::ptrdiff_t>(d), dp.end(), 0);
+  };
+  inclusion.settle = [system, d](std::span<double> z, const std::vector<bool>& sliding) {
+    if (system.flow == Flow::sgd) return;
+    for (std::size_t i = 0; i < d; ++i) {
+      if (sliding[i]) z[d + i] = 0;
+    }
+  };
+  return inclusion;
+}
+
+Point state_at(const System& system, const Problem& problem, PointView x, double t) {
+  const std::size_t d = problem.size();
+  Point z(state_size(system, d), 0), g(d);
+  std::copy(x.begin(), x.end(), z.begin());
+  if (system.flow == Flow::sgd || t == 0) return z;
+  problem.gradient(x, g);
+  const auto grown = [t](double rate) { return -std::expm1(-rate * t); };
+  for (std::size_t i = 0; i < d; ++i) {
+    switch (system.flow) {
+      case Flow::lion_k:
+        z[d + i] = -system.alpha / system.gamma * grown(system.gamma) * g[i];
+        break;
+      case Flow::adam:
+        z[d + i] = grown(system.alpha) * g[i];
+        z[2 * d + i] = grown(system.gamma) * g[i] * g[i];
+        break;
+      default:
+        z[d + i] = grown(system.beta) * g[i];
+    }
+  }
+  return z;
+}
+
+}  // namespace cautious::lab

@@ -1,0 +1,60 @@
+// What an experiment of the laboratory says: claims with their outcome and numbers, tables, figures, and the command that
+// repeats it. The terminal, the page and the files are all written from this.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/html_page.h"
+#include "report/table.h"
+
+namespace cautious::lab {
+
+// undecided: this run cannot tell, as an arm that has not come to rest. noted: an observation beyond what the paper claims.
+enum class Outcome { holds, fails, undecided, noted };
+
+inline Outcome outcome_of(bool holds) { return holds ? Outcome::holds : Outcome::fails; }
+
+struct Claim {
+  std::string text;    // one sentence, no full stop
+  std::string source;  // "Table 1", "appendix E, lemma 2"; empty if ours
+  Outcome outcome{};
+  std::string evidence;  // numbers of this run that decide it; no full stop
+};
+
+struct DataFile {
+  std::string name;  // "toy_paths.csv"
+  std::string content;
+};
+
+// One heading of the report.
+struct Section {
+  std::string title;
+  std::string text;     // what was done, in a paragraph; may be empty
+  std::string command;  // that shows this alone
+  std::vector<Claim> claims;
+  std::vector<report::Figure> figures;
+  std::vector<report::Table> tables;
+  std::vector<DataFile> files;
+};
+
+struct Experiment {
+  std::string name;  // of the verb and its files: "toy", "dynamics", "fixedpoint", "bound"
+  std::string title;
+  std::vector<Section> sections;
+};
+
+// Called with the part done so far, 0 to 1, and what is under way. May throw to stop.
+using Progress = std::function<void(double done, std::string_view what)>;
+
+// Claims and their evidence for a terminal: "holds  ...".
+std::string terminal_text(const Experiment& experiment);
+
+// report.html, and per experiment NAME.json, its figures (.svg), tables (.csv) and data files. All are a function of the
+// experiments, old ones are replaced, each appears complete or not at all.
+void write(const std::vector<Experiment>& experiments, const std::filesystem::path& directory);
+
+}  // namespace cautious::lab

@@ -1,0 +1,127 @@
+// POSIX only: rename() is atomic within a file system, and fsync() of file and directory make it last.
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <cautious/error.h>
+
+namespace cautious::base {
+namespace {
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+[[noreturn]] void refuse(const std::filesystem::path& path, std::string_view why) {
+  throw Error(Fault::failure, fmt::format("{}: cannot write: {}", path.string(), why));
+}
+
+std::filesystem::path directory_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+// Short and independent of the target's name, which may already be as long as the file system allows.
+std::filesystem::path fresh_name() {
+  static std::atomic<unsigned> count = 0;
+  return fmt::format(".cautious-{}-{}.tmp", ::getpid(), count++);
+}
+
+// The file to replace: behind links, regular or not there yet.
+std::filesystem::path resolve(const std::filesystem::path& path) {
+  if (!path.has_filename()) refuse(path, "the path names no file");
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status)) refuse(path, "is a directory");
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) refuse(path, "is not a regular file");
+  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) return path;
+  auto target = std::filesystem::canonical(path, error);
+  if (error) refuse(path, fmt::format("a symbolic link that leads nowhere: {}", error.message()));
+  return target;
+}
+
+// Some file systems know no fsync() and say EINVAL; nothing more can be done there.
+int sync(int file) {
+  while (::fsync(file) != 0) {
+    if (errno == EINTR) continue;
+    return errno == EINVAL ? 0 : errno;
+  }
+  return 0;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_(resolve(path)) {
+  const auto directory = directory_of(target_);
+  while (file_ < 0) {
+    auto aside = directory / fresh_name();
+    file_ = ::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ >= 0) {
+      aside_ = std::move(aside);
+    } else if (errno != EEXIST && errno != EINTR) {
+      fail(fmt::format("create a file in {}", directory.string()), errno);
+    }
+  }
+  struct stat old {};
+  if (::stat(target_.c_str(), &old) == 0) ::fchmod(file_, old.st_mode & 0777);  // where the file system has modes
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  if (file_ < 0) refuse(path_, "already committed or failed");
+  while (!bytes.empty()) {
+    constexpr std::size_t limit = std::size_t{1} << 30;  // Linux writes at most 2 GB per call
+    const auto written = ::write(file_, bytes.data(), std::min(bytes.size(), limit));
+    if (written > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    } else if (written == 0 || errno != EINTR) {
+      fail("write", written == 0 ? ENOSPC : errno);
+    }
+  }
+}
+
+void AtomicFile::commit() {
+  if (file_ < 0) refuse(path_, "already committed or failed");
+  const auto directory = directory_of(target_);
+  const int parent = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (parent < 0) fail(fmt::format("open the directory {}", directory.string()), errno);
+
+  std::string_view step = "sync";
+  int error = sync(file_);
+  if (error == 0 && (step = "close", ::close(std::exchange(file_, -1)) != 0)) error = errno;
+  if (error == 0 && (step = "rename", ::rename(aside_.c_str(), target_.c_str()) != 0)) error = errno;
+  if (error == 0) {
+    aside_.clear();
+    step = "sync the directory after renaming";  // the one failure that leaves the new file in place
+    error = sync(parent);
+  }
+  ::close(parent);
+  if (error != 0) fail(step, error);
+}
+
+void AtomicFile::fail(std::string_view step, int error) {
+  discard();
+  throw Error(Fault::failure, fmt::format("{}: cannot {}: {}", path_.string(), step, reason(error)));
+}
+
+void AtomicFile::discard() noexcept {
+  if (file_ >= 0) ::close(std::exchange(file_, -1));
+  if (!aside_.empty()) ::unlink(aside_.c_str());
+  aside_.clear();
+}
+
+void write_atomically(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace cautious::base

@@ -1,0 +1,70 @@
+// Words and numbers that a user types: lookup with a suggestion, strict parsing, ranges in error messages.
+// Every name of the library (rules, decays, couplings, K, curves, schedules) and of the program goes through here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cautious/field.h>
+
+namespace cautious {
+
+// "[0, 1)"; an end at kLargest reads inf.
+std::string to_string(const Range& range);
+
+namespace base {
+
+using Names = std::span<const std::string_view>;
+
+// Between quotes, on one line and not too long, whatever the user typed.
+std::string in_quotes(std::string_view text);
+
+std::string join(Names names);
+std::string join(const std::vector<std::string>& names);
+
+// The choice that was probably meant; empty if none is close.
+std::string_view closest(std::string_view value, Names choices);
+
+// "no decay named 'cautios'; did you mean 'cautious'? choices: none, decoupled, ..."
+std::string unknown(std::string_view what, std::string_view value, Names choices);
+
+// Place of the value among the choices; otherwise an Error that says unknown().
+std::size_t index_of_name(std::string_view what, std::string_view value, Names choices);
+
+[[noreturn]] void no_such_choice(std::string_view what, int value, Names choices);
+
+// The enumerator of that name, for an enumeration with names_of().
+template <class Enum>
+Enum named(std::string_view what, std::string_view value) {
+  constexpr auto names = names_of(Enum{});
+  return static_cast<Enum>(index_of_name(what, value, names));
+}
+
+template <class Enum>
+std::string name_in_list(Enum value) {
+  return std::string(names_of(Enum{}).at(static_cast<std::size_t>(value)));
+}
+
+// Throws an Error if the value is none of the enumeration's, as after a wrong cast.
+template <class Enum>
+void check_choice(Enum value, std::string_view what) {
+  constexpr auto names = names_of(Enum{});
+  if (static_cast<std::size_t>(value) >= names.size()) no_such_choice(what, static_cast<int>(value), names);
+}
+
+// Shortest text that reads back as the same number.
+std::string to_text(double number);
+
+// The whole text as a decimal number inside the range; otherwise an Error that names `what`, the text and the range.
+double to_number(std::string_view what, std::string_view text, const Range& range);
+std::int64_t to_integer(std::string_view what, std::string_view text, const Range& range);
+
+// Throws that Error if the value is outside the range or NaN.
+void check_range(std::string_view what, double value, const Range& range);
+
+}  // namespace base
+}  // namespace cautious

@@ -1,0 +1,92 @@
+// cautious bench train: training speed beside plain libtorch and the machine's own matrix product.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench/train_grid.h"
+#include "cli/train/verbs.h"
+#include "cli/forward.h"
+#include "cli/machine.h"
+#include "linear/blas.h"
+#include "base/text.h"
+#include "model/config.h"
+
+namespace cautious::cli {
+namespace {
+
+struct BenchTrainArguments {
+  bool json = false;
+  bench::TrainGrid grid;
+};
+
+void print_json(const bench::TrainRow& row) {
+  const nlohmann::ordered_json object{{"preset", row.preset},
+                                      {"batch", row.batch},
+                                      {"sequence", row.sequence},
+                                      {"threads", row.threads},
+                                      {"tokens_per_s", row.tokens_per_s},
+                                      {"plain_tokens_per_s", row.plain_tokens_per_s},
+                                      {"speedup", row.speedup},
+                                      {"gflops", row.gflops},
+                                      {"sgemm_gflops", row.sgemm_gflops},
+                                      {"fraction", row.fraction},
+                                      {"optimizer_fraction", row.optimizer_fraction},
+                                      {"peak_rss_mb", row.peak_rss_mb}};
+  fmt::print("{}\n", object.dump());
+  std::fflush(stdout);
+}
+
+void print_row(const bench::TrainRow& row) {
+  fmt::print("{:<10} {:>5} x {:<4} {:>9.0f} {:>9.0f} {:>7.2f} {:>8.1f} {:>7.1f} {:>7.0f}% {:>8.1f}% {:>8.0f}\n", row.preset,
+             row.batch, row.sequence, row.tokens_per_s, row.plain_tokens_per_s, row.speedup, row.gflops, row.sgemm_gflops,
+             100 * row.fraction, 100 * row.optimizer_fraction, row.peak_rss_mb);
+  std::fflush(stdout);
+}
+
+int run(const BenchTrainArguments& given) {
+  base::check_range("--rounds", given.grid.rounds, {1, 1000, false, false});
+  base::check_range("--threads", given.grid.threads, {1, 1024, false, false});
+  for (const std::string& name : given.grid.presets) model::preset(name);
+  fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
+  if (!given.json) {
+    fmt::print("{:<10} {:>12} {:>9} {:>9} {:>7} {:>8} {:>7} {:>8} {:>9} {:>8}\n", "preset", "batch", "tok/s", "plain",
+               "speedup", "GFLOP/s", "sgemm", "fraction", "optimizer", "RSS MB");
+  }
+  const bool live = isatty(STDERR_FILENO) != 0;
+  bench::run_train_grid(
+      given.grid,
+      [&](const std::string& what) {
+        if (live) fmt::print(stderr, "measuring {}\033[K\r", what);
+      },
+      [&](const bench::TrainRow& row) { given.json ? print_json(row) : print_row(row); });
+  if (live) fmt::print(stderr, "\033[K");
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_train(CLI::App& bench, Verb& chosen) {
+  const auto args = std::make_shared<BenchTrainArguments>();
+  CLI::App& verb = *bench.add_subcommand("train", kBenchTrainLine);
+  verb.footer(
+      "  cautious bench train\n"
+      "  cautious bench train --presets nano-10m --rounds 21 --json");
+  verb.add_flag("--json", args->json, "One JSON object per line on standard output");
+  verb.add_option("--presets", args->grid.presets, "Models (default: nano-1m,nano-10m,gemma-15m)")
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->expected(1, 64);
+  verb.add_option("--threads", args->grid.threads, "Threads (default: 2)")->type_name("NUMBER");
+  verb.add_option("--rounds", args->grid.rounds,
+                  "Interleaved rounds, of which the median counts; valid: [1, 1000] (default: 9)")
+      ->type_name("NUMBER");
+  verb.add_flag("--recompute", args->grid.recompute, "With activation recomputation in our model");
+  verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+}
+
+}  // namespace cautious::cli

@@ -1,0 +1,40 @@
+// The program `cautious-train`: the verbs of `cautious` that need libtorch.
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include "cli/train/verbs.h"
+#include "cli/program.h"
+
+namespace {
+
+// Freed activations stay with the process: giving them back to the kernel and faulting them in again costs up to a tenth of a
+// step.
+void keep_memory() {
+  constexpr int kMost = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kMost);
+  mallopt(M_TRIM_THRESHOLD, kMost);
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace cautious::cli;
+  keep_memory();
+  at::globalContext().setFlushDenormal(true);  // before the first parallel region: its threads inherit it
+  constexpr const char* kExamples =
+      "  cautious train --preset gemma-2.3b --dry-run\n"
+      "  cautious bench train --json";
+  return run_program(argc, argv, kExamples, [](CLI::App& app, Verb& chosen) {
+    add_train(app, chosen);
+    add_sample(app, chosen);
+    add_eval(app, chosen);
+    CLI::App* bench = app.add_subcommand("bench", "Measure this machine.");
+    bench->require_subcommand(1);
+    add_bench_train(*bench, chosen);
+  });
+}

@@ -1,0 +1,140 @@
+// cautious sample: a trained model continues a text, shown as it comes.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "cli/train/trained.h"
+#include "base/utf8_stream.h"
+#include "cli/train/verbs.h"
+#include "cli/forward.h"
+#include "cli/interrupt.h"
+#include "cli/standard_output.h"
+#include "model/decoder.h"
+
+namespace cautious::cli {
+namespace {
+
+struct SampleArguments {
+  std::string run, prompt;
+  std::int64_t tokens = 200, count = 1;
+  int threads = 0;
+  model::Sampling sampling;
+};
+
+void check(const SampleArguments& args) {
+  constexpr Range kCount{1, 1e9, false, false};
+  base::check_range("--tokens", static_cast<double>(args.tokens), kCount);
+  base::check_range("--count", static_cast<double>(args.count), kCount);
+  base::check_range("--temperature", args.sampling.temperature, kNonnegative);
+  base::check_range("--top_k", static_cast<double>(args.sampling.top_k), {0, 1e9, false, false});
+  base::check_range("--top_p", args.sampling.top_p, {0, 1, true, false});
+}
+
+// Tokens that the model made, and the time it took after the prompt.
+struct Speed {
+  std::int64_t tokens = 0;
+  double seconds = 0;
+};
+
+class Writer {
+ public:
+  Writer(const Trained& trained, const SampleArguments& args) : trained_(trained), args_(args) {}
+
+  // Prints the prompt and what follows. Interrupted comes out of here after the line has been ended.
+  void write(const model::Sampling& sampling, const Interruptible& interruptible) {
+    base::Utf8Stream characters;
+    print(characters.add(args_.prompt));
+    try {
+      go_on(sampling, interruptible, characters);
+    } catch (const Interrupted&) {
+      print(characters.finish() + "\n");
+      throw;
+    }
+    print(characters.finish() + "\n");
+  }
+
+  const Speed& speed() const { return speed_; }
+
+ private:
+  std::vector<std::int64_t> start() const {
+    const std::vector<data::Token> ids = trained_.tokenizer.encode(args_.prompt);
+    if (ids.empty()) return {trained_.tokenizer.document_end()};
+    return {ids.begin(), ids.end()};
+  }
+
+  void go_on(const model::Sampling& sampling, const Interruptible& interruptible, base::Utf8Stream& characters) {
+    using Clock = std::chrono::steady_clock;
+    model::Decoder decoder(*trained_.model);
+    at::Tensor logits = decoder.feed(start());
+    const auto begin = Clock::now();
+    for (std::int64_t number = 0; number < args_.tokens; ++number) {
+      interruptible.check();
+      // A model may have more ids than its tokenizer, for round numbers.
+      const std::int64_t next = pick(logits.narrow(0, 0, trained_.tokenizer.vocab()), sampling, number);
+      const auto token = static_cast<data::Token>(next);
+      if (token == trained_.tokenizer.document_end()) break;
+      print(characters.add(trained_.tokenizer.decode({&token, 1})));
+      ++speed_.tokens;
+      if (number + 1 < args_.tokens) logits = decoder.feed({&next, 1});
+    }
+    speed_.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+  const Trained& trained_;
+  const SampleArguments& args_;
+  Speed speed_;
+};
+
+int run(const SampleArguments& args) {
+  check(args);
+  use_threads(args.threads);
+  const Trained trained = load_trained(args.run);
+  const Interruptible interruptible;
+  Writer writer(trained, args);
+  try {
+    for (std::int64_t text = 0; text < args.count; ++text) {
+      if (text > 0) print("---\n");
+      model::Sampling sampling = args.sampling;
+      sampling.seed += static_cast<std::uint64_t>(text);
+      writer.write(sampling, interruptible);
+    }
+  } catch (const Interrupted& interrupted) {
+    return 128 + interrupted.signal;
+  }
+  const Speed& speed = writer.speed();
+  fmt::print(stderr, "{} tokens, {:.0f} tokens/s\n", speed.tokens,
+             speed.tokens > 0 ? static_cast<double>(speed.tokens) / speed.seconds : 0);
+  return 0;
+}
+
+}  // namespace
+
+void add_sample(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<SampleArguments>();
+  CLI::App& verb = *app.add_subcommand("sample", kSampleLine);
+  verb.footer(
+      "  cautious sample runs/first --prompt 'The cat'\n"
+      "  cautious sample runs/first --prompt '' --tokens 500 --temperature 1 --top_p 0.95 --count 3");
+  verb.add_option("RUN", args->run, "A run's directory (its newest checkpoint), a checkpoint, or a model's folder")
+      ->required()
+      ->type_name("");
+  verb.add_option("--prompt", args->prompt, "The text to continue; empty starts a document")->required()->type_name("TEXT");
+  verb.add_option("--tokens", args->tokens, "At most so many; the end of the document ends it too (default: 200)")
+      ->type_name("NUMBER");
+  verb.add_option("--temperature", args->sampling.temperature, "0 takes the most likely token; valid: [0, inf) (default: 0.8)")
+      ->type_name("NUMBER");
+  verb.add_option("--top_k", args->sampling.top_k, "Only the most likely so many; 0 is all (default: 0)")->type_name("NUMBER");
+  verb.add_option("--top_p", args->sampling.top_p,
+                  "Only the smallest set with at least this probability; valid: (0, 1] (default: 1)")
+      ->type_name("NUMBER");
+  verb.add_option("--seed", args->sampling.seed, "Of the first text; the next ones count on (default: 0)")->type_name("NUMBER");
+  verb.add_option("--count", args->count, "Texts, with a line --- between them (default: 1)")->type_name("NUMBER");
+  verb.add_option("--threads", args->threads, "Threads; 0 is one per core (default: 0)")->type_name("NUMBER");
+  verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+}
+
+}  // namespace cautious::cli

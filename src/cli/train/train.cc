@@ -1,0 +1,189 @@
+// cautious train: one run from its configuration, or the rest of one.
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cautious/error.h>
+
+#include "cli/train/banner.h"
+#include "cli/train/verbs.h"
+#include "cli/forward.h"
+#include "cli/interrupt.h"
+#include "cli/standard_output.h"
+#include "train/run.h"
+#include "base/text.h"
+#include "run/checkpoint.h"
+
+namespace cautious::cli {
+namespace {
+
+constexpr int kDiverged = 4;
+
+struct TrainArguments {
+  std::string config, model::preset, out;
+  bool resume = false, dry_run = false, print_config = false, quiet = false, json = false;
+  std::vector<std::pair<std::string, std::string>> overrides;
+};
+
+// Words that are no option of their own: --section.key=value or --section.key value.
+std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<std::string>& words, const CLI::App& verb) {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with("--") || word.find('.') == std::string::npos) {
+      std::vector<std::string> names;
+      for (const CLI::Option* option : verb.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      }
+      const std::vector<std::string_view> choices(names.begin(), names.end());
+      throw Error(Fault::usage, word.starts_with("-") ? base::unknown("option", word.substr(0, word.find('=')), choices)
+                                                      : fmt::format("one argument too many: {}", base::in_quotes(word)));
+    }
+    const std::size_t equal = word.find('=');
+    if (equal == std::string::npos && i + 1 == words.size()) {
+      throw Error(Fault::usage, fmt::format("{} has no value; write {}=VALUE", base::in_quotes(word), word));
+    }
+    const std::string value = equal == std::string::npos ? words[++i] : word.substr(equal + 1);
+    result.emplace_back(word.substr(2, equal == std::string::npos ? equal : equal - 2), value);
+  }
+  return result;
+}
+
+// What may change when a run goes on: how it is watched and saved, never what it computes.
+void check_resumed(const TrainArguments& args) {
+  if (!args.config.empty() || !args.preset.empty()) {
+    throw Error(Fault::usage, fmt::format("--resume goes on with {}/config.toml; leave out --{}", args.out,
+                                          args.config.empty() ? "preset" : "config"));
+  }
+  for (const auto& [key, value] : args.overrides) {
+    if (key.starts_with("log.") || key.starts_with("checkpoint.")) continue;
+    throw Error(Fault::usage, fmt::format("--resume cannot change {}; start a new run with --config {}/config.toml and another "
+                                          "--out; keys that can change: checkpoint.*, log.*",
+                                          key, args.out));
+  }
+}
+
+// The configuration as it is written down: nothing that depends on where the program is started or on the machine.
+run::RunConfig settled(run::RunConfig config) {
+  if (config.train.threads == 0) config.train.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto absolute = [](std::string& path) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) path = std::filesystem::absolute(path).lexically_normal().string();
+  };
+  std::for_each(config.data.path.begin(), config.data.path.end(), absolute);
+  std::for_each(config.data.val_path.begin(), config.data.val_path.end(), absolute);
+  for (std::string* path : {&config.optimizer.density_from, &config.optimizer.budget_from}) absolute(*path);
+  if (config.data.tokenizer != "bytes") absolute(config.data.tokenizer);
+  if (!config.data.cache.empty()) config.data.cache = std::filesystem::absolute(config.data.cache).lexically_normal().string();
+  return config;
+}
+
+run::RunConfig config_of(const TrainArguments& args) {
+  run::ConfigSource source{.file = std::nullopt, .preset = args.preset, .overrides = args.overrides};
+  if (!args.config.empty()) source.file = args.config;
+  if (args.resume) {
+    check_resumed(args);
+    source.file = std::filesystem::path(args.out) / "config.toml";
+    if (!std::filesystem::exists(*source.file)) {
+      throw Error(Fault::usage, fmt::format("--resume: {} has no config.toml, so no run to continue", args.out));
+    }
+  }
+  return settled(run::read_config(source));
+}
+
+int report(const TrainArguments& args, const train::RunResult& result, int signal) {
+  const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
+  switch (result.outcome) {
+    case Outcome::stopped:
+      fmt::print(stderr, "cautious: {}; {}; to continue: {}\n", signal != 0 ? "interrupted" : "cannot write to standard output",
+                 saved.empty() ? "no step was done yet" : fmt::format("step {} is saved", result.state.step),
+                 train::resume_command(args.out));
+      return signal != 0 ? 128 + signal : 1;
+    case Outcome::diverged:
+      fmt::print(stderr, "cautious: diverged {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps\n",
+                 result.reason,
+                 saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string());
+      return kDiverged;
+    case Outcome::done:
+      break;
+  }
+  if (!args.quiet) {
+    const model::Evaluation& last = result.state.last;
+    fmt::print(stderr, "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n", last.loss, last.bits_per_byte,
+               last.accuracy, args.out);
+  }
+  return 0;
+}
+
+int train(const TrainArguments& args, const run::RunConfig& config) {
+  const Interruptible interruptible;
+  base::LiveLine live(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic);
+  const auto say = [&](const std::string& line) {
+    if (!args.quiet) live.say(line);
+  };
+  bool unread = false;  // whoever read the rows is gone
+  const auto stop = [&] { return interruptible.noted() != 0 || unread; };
+  train::RunWatch watch{live, [&] { interruptible.check(); }, stop, {}, say};
+  if (args.json) {
+    std::signal(SIGPIPE, SIG_IGN);  // the run is saved first
+    watch.row = [&](const run::MetricsRow& row) { unread = !try_print(to_json(row) + "\n") || unread; };
+  }
+  const train::RunResult result = train::run_training({config, args.out, args.resume}, watch, [&](const train::RunPlan& plan) {
+    for (const std::string& line : banner(config, &plan)) say(line);
+  });
+  return report(args, result, interruptible.noted());
+}
+
+int run(TrainArguments& args, const CLI::App& verb) {
+  args.overrides = overrides_of(verb.remaining(), verb);
+  if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume continues the run in --out, which is not given");
+  const run::RunConfig config = config_of(args);
+  if (args.print_config) {
+    print(to_toml(config));
+    return 0;
+  }
+  if (args.dry_run) {
+    for (const std::string& line : banner(config, nullptr)) print(line + "\n");
+    return 0;
+  }
+  if (config.data.path.empty()) {
+    throw Error(Fault::usage, "data.path is not set; give --data.path=FILE, or a set's name from 'cautious data list'");
+  }
+  if (args.out.empty()) throw Error(Fault::usage, "--out is not given: the directory of the run");
+  return train(args, config);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<TrainArguments>();
+  CLI::App& verb = *app.add_subcommand("train", kTrainLine);
+  verb.footer(
+      "  cautious train --preset nano-300k --data.path=gcide --optimizer.decay=cautious --out runs/cwd\n"
+      "  cautious train --config run.toml --optimizer.name=muon --train.steps=2000 --out runs/muon\n"
+      "  cautious train --out runs/cwd --resume\n"
+      "  cautious train --preset gemma-2.3b --dry-run\n"
+      "  cautious train --preset nano-1m --print-config > run.toml\n"
+      "\n"
+      "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"
+      "what they mean and what is valid. The command line goes before the file, the file before the preset.");
+  verb.add_option("--config", args->config, "Configuration, TOML")->type_name("FILE");
+  verb.add_option("--preset", args->preset, "Model: " + base::join(model::preset_names()))->type_name("NAME");
+  verb.add_option("--out", args->out, "Directory of the run; made here, never overwritten")->type_name("DIR");
+  verb.add_flag("--resume", args->resume, "Go on with the run in --out, as if it had never stopped");
+  verb.add_flag("--dry-run", args->dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
+  verb.add_flag("--print-config", args->print_config, "Print the resolved configuration and stop");
+  verb.add_flag("--quiet", args->quiet, "Print errors only");
+  verb.add_flag("--json", args->json, "Print every row of the metrics as a JSON object on standard output");
+  verb.allow_extras();
+  verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return run(*args, verb); }; });
+}
+
+}  // namespace cautious::cli

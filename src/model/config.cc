@@ -1,0 +1,155 @@
+// Checks, the list of parameters, and sizes. The module, the counts and the initial values all come from the one list.
+#include "model/config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "base/text.h"
+
+namespace cautious::model {
+namespace {
+
+constexpr double kMostParameters = 1e15;  // keeps every count inside 64 bits
+
+double entries(const Shape& shape) {
+  double product = 1;
+  for (const std::int64_t side : shape.sides) product *= static_cast<double>(side);
+  return product;
+}
+
+// The parameters of one layer, in the order in which a tree of modules lists them: a module's own before its children's.
+void add_layer(std::vector<Shape>& list, const ModelConfig& c, std::int64_t number) {
+  const std::string layer = fmt::format("model.layers.{}.", number);
+  const std::int64_t queries = c.heads * c.head_size, keys = c.kv_heads * c.head_size;
+  const auto add = [&](std::string_view name, std::vector<std::int64_t> sides) {
+    list.push_back({layer + std::string(name), std::move(sides)});
+  };
+  const auto add_norm = [&](std::string_view name) {
+    if (c.norm != NormKind::layer) add(name, {c.width});
+  };
+  const auto add_linear = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+    add(name + ".weight", {out, in});
+    if (c.ffn_bias) add(name + ".bias", {out});
+  };
+  add_norm("input_layernorm.weight");
+  if (c.query_scale) add("self_attn.query_scale", {c.head_size});
+  add("self_attn.q_proj.weight", {queries, c.width});
+  add("self_attn.k_proj.weight", {keys, c.width});
+  add("self_attn.v_proj.weight", {keys, c.width});
+  add("self_attn.o_proj.weight", {c.width, queries});
+  if (c.qk_norm) add("self_attn.q_norm.weight", {c.head_size});
+  if (c.qk_norm) add("self_attn.k_norm.weight", {c.head_size});
+  add_norm("post_attention_layernorm.weight");
+  if (c.post_norm) add_norm("pre_feedforward_layernorm.weight");
+  add_linear("mlp.gate_proj", c.hidden, c.width);
+  add_linear("mlp.up_proj", c.hidden, c.width);
+  add_linear("mlp.down_proj", c.width, c.hidden);
+  if (c.post_norm) add_norm("post_feedforward_layernorm.weight");
+}
+
+std::vector<Shape> list_parameters(const ModelConfig& c) {
+  std::vector<Shape> list{{"model.embed_tokens.weight", {c.vocab, c.width}}};
+  for (std::int64_t number = 0; number < c.layers; ++number) add_layer(list, c, number);
+  if (c.norm != NormKind::layer) list.push_back({"model.norm.weight", {c.width}});
+  if (!c.tied) list.push_back({"lm_head.weight", {c.vocab, c.width}});
+  if (c.output_bias) list.push_back({"lm_head.bias", {c.vocab}});
+  return list;
+}
+
+bool belongs_to_ends(const Shape& shape) {
+  return shape.name.starts_with("model.embed_tokens.") || shape.name.starts_with("lm_head.");
+}
+
+// What a norm keeps of a row besides its input: the factor, and a layer norm the mean.
+double per_row(const ModelConfig& c) { return c.norm == NormKind::layer ? 2 : 1; }
+
+// Numbers per token that the fused operations of one layer keep for its backward pass. Each tensor counts once, however many
+// operations keep it: the output of a norm, for one, is kept by the products that follow.
+double kept_by_layer(const ModelConfig& c) {
+  const auto width = static_cast<double>(c.width), hidden = static_cast<double>(c.hidden);
+  const auto heads = static_cast<double>(c.heads), kv_heads = static_cast<double>(c.kv_heads);
+  const double queries = heads * static_cast<double>(c.head_size), keys = kv_heads * static_cast<double>(c.head_size);
+  double kept = 0;
+  kept += 2 * (width + per_row(c) + width);                  // inputs of the norms before the sub-layers, and their outputs
+  kept += queries + 2 * keys + queries + heads;              // attention: q, k, v, its output, logarithms of the softmax's sums
+  if (c.qk_norm) kept += queries + keys + heads + kv_heads;  // q and k before their norms
+  if (c.query_scale) kept += queries;                        // q before its factor
+  kept += 3 * hidden;                                        // gate, up, their gated product
+  if (c.post_norm) kept += 2 * (width + per_row(c));         // inputs of the norms after the sub-layers
+  return kept;
+}
+
+// The same for what follows the layers: the final norm's input and output, the loss's gradient by the latter (made with the
+// loss). The gradient of the output matrix counts with the gradients.
+double kept_by_end(const ModelConfig& c) { return 3 * static_cast<double>(c.width) + per_row(c); }
+
+std::int64_t to_whole(double number) { return static_cast<std::int64_t>(std::min(number, 9e18)); }
+
+}  // namespace
+
+void check(const ModelConfig& c) {
+  constexpr Range kSize{1, 1e9, false, false};
+  base::check_range("model's vocab", static_cast<double>(c.vocab), kSize);
+  base::check_range("model's width", static_cast<double>(c.width), kSize);
+  base::check_range("model's layers", static_cast<double>(c.layers), {1, 1e4, false, false});
+  base::check_range("model's heads", static_cast<double>(c.heads), kSize);
+  base::check_range("model's kv_heads", static_cast<double>(c.kv_heads), kSize);
+  base::check_range("model's head_size", static_cast<double>(c.head_size), kSize);
+  base::check_range("model's hidden", static_cast<double>(c.hidden), kSize);
+  base::check_range("model's context", static_cast<double>(c.context), kSize);
+  base::check_choice(c.norm, "model's norm");
+  base::check_choice(c.activation, "model's activation");
+  base::check_choice(c.init, "model's init");
+  base::check_range("model's rope_base", c.rope_base, kNonnegative);
+  base::check_range("model's attention_softcap", c.attention_softcap, kNonnegative);
+  base::check_range("model's logit_softcap", c.logit_softcap, kNonnegative);
+  base::check_range("model's norm_eps", c.norm_eps, {0, 1, true, true});
+  if (c.heads % c.kv_heads != 0) {
+    throw Error(Fault::usage, fmt::format("model's heads is {}, which its kv_heads {} does not divide", c.heads, c.kv_heads));
+  }
+  if (c.rope_base > 0 && c.head_size % 2 != 0) {
+    throw Error(Fault::usage, fmt::format("model's head_size is {}; rotary positions (rope_base {}) need an even one",
+                                          c.head_size, c.rope_base));
+  }
+  double parameters = 0;
+  for (const Shape& shape : list_parameters(c)) parameters += entries(shape);
+  if (parameters > kMostParameters) {
+    throw Error(Fault::usage,
+                fmt::format("model would have {:.3g} parameters; valid: at most {:.3g}", parameters, kMostParameters));
+  }
+}
+
+std::vector<Shape> parameter_shapes(const ModelConfig& config) {
+  check(config);
+  return list_parameters(config);
+}
+
+ModelSize size_of(const ModelConfig& config, std::int64_t batch, std::int64_t sequence, bool recompute) {
+  base::check_range("batch", static_cast<double>(batch), {1, 1e9, false, false});
+  base::check_range("sequence", static_cast<double>(sequence), {1, 1e9, false, false});
+  const auto layers = static_cast<double>(config.layers), width = static_cast<double>(config.width);
+  double parameters = 0, ends = 0, factors = 0;
+  for (const Shape& shape : parameter_shapes(config)) {
+    const double count = entries(shape);
+    parameters += count;
+    if (belongs_to_ends(shape)) ends += count;
+    // Tied, the embedding is a factor of the output product; else it is only looked up.
+    const bool looked_up = !config.tied && shape.name.starts_with("model.embed_tokens.");
+    if (shape.sides.size() == 2 && !looked_up) factors += count;
+  }
+  const auto queries = static_cast<double>(config.heads * config.head_size);
+  const double attention = 12 * layers * queries * static_cast<double>(sequence) / 2;  // half: causal
+
+  // Recomputing keeps the layers' inputs, and in the backward pass one layer's all. Tokens and targets have 8 bytes.
+  const double layer = kept_by_layer(config);
+  const double kept = (recompute ? layers * width + layer : layers * layer) + kept_by_end(config);
+  const double tokens = static_cast<double>(batch) * static_cast<double>(sequence);
+  return {to_whole(parameters), to_whole(ends), 6 * factors + attention, to_whole(16 * parameters),
+          to_whole(tokens * (4 * kept + 16))};
+}
+
+}  // namespace cautious::model

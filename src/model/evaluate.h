@@ -1,0 +1,33 @@
+// How well a model predicts a fixed set of windows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "data/corpus.h"
+#include "model/transformer.h"
+
+namespace cautious::model {
+
+struct Evaluation {
+  double loss = 0;           // mean over the targets, nats per token
+  double bits_per_byte = 0;  // NaN if the bytes are not known
+  double accuracy = 0;       // part of the targets that have the largest logit
+  std::int64_t targets = 0;
+};
+
+struct EvaluationSet {
+  const data::Stream* stream;
+  std::vector<std::int64_t> windows;       // first tokens (data::fixed_windows)
+  std::int64_t length;                     // T
+  std::span<const std::uint16_t> lengths;  // bytes of every token id; empty if not known
+};
+
+// Batches of `batch` windows. Sums are in double and in the windows' order: the same for any batch. `between` is called
+// between batches with the part done.
+Evaluation evaluate(Transformer& model, const EvaluationSet& set, std::int64_t batch,
+                    const std::function<void(double part)>& between = {});
+
+}  // namespace cautious::model

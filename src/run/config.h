@@ -1,0 +1,120 @@
+// Everything that decides a training run, as plain data: sections of a TOML file, overridden by --section.key=value.
+//   command line > file > preset > default.  An unknown key is an Error with a suggestion.
+// model.preset, optimizer.name and decay come before the keys that start from them, whatever their order; a higher layer that
+// changes one keeps a lower layer's other keys. A key that its rule does not have is an Error, never ignored.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <cautious/optimizer.h>
+#include <cautious/recipe.h>
+#include <cautious/schedule.h>
+
+#include "model/config.h"
+
+namespace cautious::run {
+
+struct RunConfig {
+  struct Model {
+    std::string preset = "nano-300k";  // where the other keys of the section start
+    model::ModelConfig shape = cautious::model::preset("nano-300k");
+    bool recompute = false;
+  } model;
+  struct Data {
+    std::vector<std::string> path;      // required to train
+    std::vector<std::string> val_path;  // empty: a part of path
+    double val_fraction = 0.05;
+    std::string tokenizer = "bytes";  // or a path (data/tokenizer/tokenizer.h)
+    std::string cache;                // empty: the user's cache folder
+  } data;
+  struct Optimizer {
+    std::string name = "adamw";
+    Recipe recipe = cautious::recipe("adamw");  // all its fields are keys of the section
+    double lr = 3e-3;
+    double grad_clip = 1;        // global norm at most this; 0 is off
+    double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
+    bool decay_vectors = false;  // weight decay on norms and biases too
+    Element moments = Element::f32;
+    // Directory of a run with log.decay_trace whose density, tensor by tensor, or budget is followed step by step; empty: none.
+    std::string density_from;  // decay is random
+    std::string budget_from;   // decay is decoupled, coupling plain
+    // [optimizer.rest]: embedding, output and vectors where `name` works on matrices alone (muon, lion-k with k = nuclear).
+    // Unless set, its decay and weight_decay are those above.
+    std::string rest_name = "adamw";
+    Recipe rest = cautious::recipe("adamw");
+    double rest_lr_multiplier = 1;
+  } optimizer;
+  struct Schedule {
+    ScheduleKind kind = ScheduleKind::cosine;
+    std::int64_t warmup_steps = 0;
+    double warmup_ratio = 0.02;
+    double final = 0.1;  // of the peak
+    double cooldown = 0.2;
+    Curve cooldown_curve = Curve::linear;
+    Curve decay_curve = Curve::constant;  // of the weight decay
+    double decay_final = 0;
+  } schedule;
+  struct Train {
+    std::int64_t steps = 0;  // exactly one of these three is positive; setting one unsets the others
+    std::int64_t tokens = 0;
+    double tokens_per_param = 20;
+    std::int64_t batch_size = 16;  // sequences per step, over all grad_accum parts
+    std::int64_t grad_accum = 1;   // divides batch_size
+    std::int64_t seq_len = 0;      // 0: the model's context
+    std::uint64_t seed = 0;        // of initial weights, data order and random decay
+    int threads = 0;               // 0: the cores
+  } train;
+  struct Eval {
+    std::int64_t every = 200;      // steps; 0: at the end only
+    std::int64_t tokens = 131072;  // of the validation stream, evenly spaced
+  } eval;
+  struct Checkpoint {
+    std::int64_t every = 500;  // steps; 0: at the end only
+    std::int64_t keep = 2;     // the newest that stay
+  } checkpoint;
+  struct Log {
+    std::int64_t every = 10;   // steps per row of the metrics
+    bool tensors = false;      // also columns for every tensor
+    bool decay_trace = false;  // what decayed in every step, for a run that follows this one
+    bool tensorboard = true;
+  } log;
+};
+
+struct ConfigSource {
+  std::optional<std::filesystem::path> file;
+  std::string model::preset;                                          // of --preset; empty: the file's or the default
+  std::vector<std::pair<std::string, std::string>> overrides;  // "optimizer.lr", "1e-3", in order; "data.path", "a,b"
+};
+
+// The whole of it, checked: every key, type, range, and what must go together. Wrong is one line of Error(Fault::usage) that
+// names the file and line or the flag, the key, the value and what is valid.
+RunConfig read_config(const ConfigSource& source);
+
+// Resolved and commented TOML, every key; read_config() of it gives the same configuration.
+std::string to_toml(const RunConfig& config);
+
+struct ConfigKey {
+  std::string name;  // "optimizer.lr"
+  std::string
+      value;  // as TOML writes it; empty: another key decides (of train.steps, tokens, tokens_per_param; of the warmups)
+  std::string valid;
+  std::string help;
+};
+// Every key with its present value, in the order of to_toml(). The fields of a recipe are those of the present one.
+std::vector<ConfigKey> config_keys(const RunConfig& config);
+
+// What follows from the configuration.
+std::int64_t sequence_length(const RunConfig& config);
+std::int64_t steps_of(const RunConfig& config);  // the horizon in steps, rounded up
+cautious::Schedule schedule_of(const RunConfig& config);
+DecaySchedule decay_schedule_of(const RunConfig& config);
+// Groups "matrices", "vectors" (rank at most 1) and, for the embedding and the output matrix, "embedding" or, with a rule for
+// matrices alone, "rest".
+Routing routing_of(const RunConfig& config);
+
+}  // namespace cautious::run

@@ -1,0 +1,86 @@
+// The inside of a torch Optimizer: parameter groups with their fused core, parameters with the state of the ATen path.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <cautious/torch.h>
+
+#include "torch/generic.h"
+
+namespace cautious::torch {
+
+// One parameter as it was when it was added, and its state where the fused core does not hold it.
+struct Entry {
+  std::string name;
+  at::Tensor tensor;
+  std::vector<std::int64_t> shape;
+  at::ScalarType type;
+  at::Device device;
+  bool fused;
+  Element gradient;           // type the core expects
+  std::size_t slot = 0;       // in the core
+  generic::State state = {};  // of the ATen path
+};
+
+struct ParamGroup {
+  Recipe recipe;  // as when the group was added
+  DecaySwitch decay = DecaySwitch::on;
+  double highest_lr = 0;  // seen so far
+  std::vector<Entry> entries = {};
+  std::shared_ptr<cautious::Optimizer> core = {};  // shared while sync() decides
+  int threads = 0;                                 // of the core
+};
+
+// What a group does in this step.
+struct Rates {
+  double lr = 0;
+  double highest_lr = 0;
+  double wd = 0;  // coupled; under selective the factor before r
+};
+
+struct Optimizer::Parts {
+  Settings settings;
+  std::vector<ParamGroup> groups = {};
+  std::vector<std::string> names = {};
+  StepReport report = {};
+
+  // Takes in groups and parameters that are new, whose state and anchor begin now (add_param_group does not tell us, so that is
+  // at the next step, save or load); throws, with nothing changed, if known ones are no longer what they were.
+  void sync(const std::vector<::torch::optim::OptimizerParamGroup>& given, const std::vector<std::string>& new_names = {});
+  void step(const std::vector<::torch::optim::OptimizerParamGroup>& given);
+};
+
+// register.cc
+std::vector<::torch::optim::OptimizerParamGroup> checked(std::vector<::torch::optim::OptimizerParamGroup> groups,
+                                                         const std::vector<std::string>& names = {});
+const Options& options_of(const ::torch::optim::OptimizerParamGroup& group, std::size_t index);
+Options& options_of(::torch::optim::OptimizerParamGroup& group, std::size_t index);
+Element element_of_type(at::ScalarType type);
+// The gradient, checked against the parameter; undefined if there is none.
+at::Tensor gradient_of(const Entry& entry);
+
+// fused.cc
+// The tensor's values row after row: itself if they lie like that already.
+at::Tensor row_after_row(const at::Tensor& tensor);
+// Throws an Error if a setting is out of range.
+Settings checked(Settings settings);
+// Makes the group's core anew, with the state of the old one, if parameters were added or types of gradients or the number of
+// threads have changed. gradients: one per entry.
+void prepare_core(ParamGroup& group, const Settings& settings, const std::vector<at::Tensor>& gradients);
+void step_fused(ParamGroup& group, const Rates& rates, const std::vector<at::Tensor>& gradients, std::vector<Tally>& tallies);
+
+// One piece of a parameter's state, in either path.
+struct Piece {
+  std::string name;   // "m", "v", "low" or "x0"
+  at::Tensor tensor;  // aliases the state
+};
+std::vector<Piece> pieces_of(ParamGroup& group, Entry& entry);
+std::int64_t steps_of(const ParamGroup& group, const Entry& entry);
+void set_steps(ParamGroup& group, Entry& entry, std::int64_t t);
+
+}  // namespace cautious::torch

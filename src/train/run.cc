@@ -1,0 +1,272 @@
+#include "train/run.h"
+
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <optional>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "data/corpus.h"
+#include "data/tokenizer/tokenizer.h"
+#include "train/divergence.h"
+#include "train/memory.h"
+#include "train/telemetry.h"
+#include "train/trainer.h"
+#include "base/atomic_file.h"
+#include "run/checkpoint.h"
+#include "run/decay_trace.h"
+#include "run/directory.h"
+#include "run/run_data.h"
+#include "model/family.h"
+
+namespace cautious::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::vector<std::string> tensor_names(const run::RunConfig& config) {
+  std::vector<std::string> names;
+  for (const Shape& shape : model::parameter_shapes(config.model.shape)) names.push_back(shape.name);
+  return names;
+}
+
+model::EvaluationSet evaluation_set(const run::RunConfig& config, const data::Corpus& corpus, const data::Tokenizer& tokenizer) {
+  const std::int64_t length = run::sequence_length(config);
+  const std::int64_t count = std::max<std::int64_t>(1, config.eval.tokens / length);
+  return {&corpus.validation, data::fixed_windows(corpus.validation, length, count), length, tokenizer.lengths()};
+}
+
+// One run from its first or next step to its end.
+class Run {
+ public:
+  Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer& tokenizer, const data::Corpus& corpus,
+      const run::RunDirectory& directory);
+  RunResult go();
+
+ private:
+  void load(const std::vector<run::CheckpointInfo>& saved);
+  std::string fault_now() const;
+  void evaluate_now(run::MetricsRow& row);
+  void log(const TrainStep& step, bool evaluating);
+  void save();
+  std::vector<std::string> columns() const;
+  // Tokens per second since `step`, when training_ was `seconds`.
+  double rate(std::int64_t step, double seconds) const {
+    return static_cast<double>((trainer_.done() - step) * tokens_per_step_) / (training_ - seconds);
+  }
+  double elapsed() const { return earlier_ + seconds_since(start_); }
+  RunResult end(Outcome outcome, std::string reason = {});
+  RunResult diverged(std::int64_t step, const std::string& fault);
+
+  const run::RunConfig& config_;
+  const RunWatch& watch_;
+  const data::Tokenizer& tokenizer_;
+  const run::RunDirectory& directory_;
+  std::int64_t steps_, tokens_per_step_;
+  model::EvaluationSet evaluation_;
+  Trainer trainer_;
+  Telemetry telemetry_;
+  RunState state_;
+  std::optional<run::MetricsWriter> metrics_;
+  std::optional<run::DecayTraceWriter> trace_;
+  Clock::time_point start_ = Clock::now();
+  std::int64_t first_step_ = 0, row_step_ = 0;  // steps done when this process began, and at the last row
+  double earlier_ = 0;                          // seconds of earlier processes
+  double training_ = 0, row_training_ = 0;      // seconds of this one in steps, and at the last row
+};
+
+Run::Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer& tokenizer, const data::Corpus& corpus,
+         const run::RunDirectory& directory)
+    : config_(request.config),
+      watch_(watch),
+      tokenizer_(tokenizer),
+      directory_(directory),
+      steps_(steps_of(request.config)),
+      tokens_per_step_(request.config.train.batch_size * run::sequence_length(request.config)),
+      evaluation_(evaluation_set(request.config, corpus, tokenizer)),
+      trainer_(request.config, corpus.train),
+      telemetry_(trainer_.names(), request.config.log.tensors) {
+  const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory.checkpoints());
+  state_.data = corpus.train.fingerprint();
+  if (!saved.empty()) {
+    load(saved);
+    watch.say(fmt::format("continuing after step {} of {}", state_.step, steps_));
+  }
+  earlier_ = state_.seconds;
+  first_step_ = row_step_ = state_.step;
+  metrics_.emplace(directory.path(), columns(), state_.step, config_.log.tensorboard);
+  if (config_.log.decay_trace) trace_.emplace(directory.path(), trainer_.names(), state_.step);
+}
+
+void Run::load(const std::vector<run::CheckpointInfo>& saved) try {
+  const RunState before = read_state(saved.back().path / "state.json");
+  if (before.data != state_.data) {
+    throw Error(
+        Fault::usage,
+        fmt::format("data.path is not what {} was trained on: the text or its tokenizer has changed since; restore it, or "
+                    "start a new run with another --out",
+                    saved.back().path.string()));
+  }
+  state_ = before;
+  trainer_.load(saved.back().path, state_.step);
+} catch (const Error& error) {
+  if (error.fault() != Fault::data || saved.size() < 2) throw;
+  throw Error(Fault::data, fmt::format("{}; to go on from step {}, move {} elsewhere", error.what(), saved.rbegin()[1].step,
+                                       saved.back().path.string()));
+}
+
+std::vector<std::string> Run::columns() const {
+  std::vector<std::string> all{"step", "tokens",       "epoch",     "loss",       "val_loss",     "val_bpb", "val_accuracy",
+                               "lr",   "weight_decay", "grad_norm", "clip_scale", "tokens_per_s", "seconds", "time"};
+  const std::vector<std::string> more = telemetry_.columns();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// Of what the next checkpoint would hold.
+std::string Run::fault_now() const {
+  const std::string fault = fault_of(state_.last);
+  return fault.empty() ? fault_of_parameters(trainer_.rms(), state_.start_norm) : fault;
+}
+
+void Run::evaluate_now(run::MetricsRow& row) {
+  state_.last = model::evaluate(trainer_.model(), evaluation_, config_.train.batch_size / config_.train.grad_accum);
+  if (state_.last.loss < state_.best_loss || std::isnan(state_.best_loss)) {
+    state_.best_loss = state_.last.loss;
+    state_.best_step = trainer_.done();
+  }
+  row.values.insert(
+      row.values.end(),
+      {{"val_loss", state_.last.loss}, {"val_bpb", state_.last.bits_per_byte}, {"val_accuracy", state_.last.accuracy}});
+}
+
+void Run::log(const TrainStep& step, bool evaluating) {
+  const Tally& total = step.report->total;
+  run::MetricsRow row{trainer_.done(),
+                 {{"tokens", static_cast<double>(trainer_.done() * tokens_per_step_)},
+                  {"epoch", trainer_.epochs()},
+                  {"loss", state_.loss_sum / static_cast<double>(state_.losses)}}};
+  if (evaluating) evaluate_now(row);
+  row.values.insert(row.values.end(), {{"lr", step.lr},
+                                       {"weight_decay", step.weight_decay},
+                                       {"grad_norm", std::sqrt(total.g2)},
+                                       {"clip_scale", step.report->clip_scale},
+                                       {"tokens_per_s", rate(row_step_, row_training_)},
+                                       {"seconds", elapsed()},
+                                       {"time", static_cast<double>(std::time(nullptr))}});
+  telemetry_.append(*step.report, row.values);
+  metrics_->add(row);
+  if (watch_.row) watch_.row(row);
+  state_.loss_sum = 0;
+  state_.losses = 0;
+  row_step_ = trainer_.done();
+  row_training_ = training_;
+}
+
+void Run::save() {
+  state_.step = trainer_.done();
+  state_.seconds = elapsed();
+  try {
+    run::write_checkpoint(directory_.checkpoints(), state_.step, config_.checkpoint.keep, [&](const std::filesystem::path& aside) {
+      trainer_.save(aside);
+      base::write_atomically(aside / "config.json", model::to_config_json(config_.model.shape, tokenizer_.document_end()));
+      base::write_atomically(aside / "tokenizer.json", tokenizer_.to_json());
+      base::write_atomically(aside / "state.json", to_json(state_));
+    });
+  } catch (const Error& error) {
+    const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_.checkpoints());
+    throw Error(error.fault(), fmt::format("{}; {}; to continue when this is mended: {}", error.what(),
+                                           saved.empty() ? "there is no checkpoint yet"
+                                                         : "the newest checkpoint is " + saved.back().path.string(),
+                                           resume_command(directory_.path())));
+  }
+  directory_.log(fmt::format("checkpoint of step {}", state_.step));
+}
+
+RunResult Run::end(Outcome outcome, std::string reason) {
+  state_.step = trainer_.done();
+  state_.seconds = elapsed();
+  base::write_atomically(directory_.summary(), summary_json(config_, state_, outcome));
+  return {outcome, state_, std::move(reason)};
+}
+
+RunResult Run::diverged(std::int64_t step, const std::string& fault) {
+  std::string reason = fmt::format("in step {}: {}", step, fault);
+  directory_.log("diverged " + reason);
+  return end(Outcome::diverged, std::move(reason));
+}
+
+RunResult Run::go() {
+  const auto due = [this](std::int64_t every) { return every > 0 && trainer_.done() % every == 0; };
+  std::int64_t saved = trainer_.done();
+  watch_.live.begin_at(saved);
+  while (trainer_.done() < steps_) {
+    if (watch_.stop()) {
+      if (saved == trainer_.done()) return end(Outcome::stopped);
+      if (const std::string fault = fault_now(); !fault.empty()) return diverged(trainer_.done(), fault);
+      save();
+      return end(Outcome::stopped);
+    }
+    const Clock::time_point before = Clock::now();
+    const std::int64_t number = trainer_.done() + 1;
+    const TrainStep step = trainer_.step();
+    training_ += seconds_since(before);
+    if (const std::string fault = fault_of(step, state_.start_norm); !fault.empty()) return diverged(number, fault);
+    if (state_.start_norm == 0) state_.start_norm = step.report->total.rms_x();
+    state_.loss_sum += step.loss;
+    state_.losses += 1;
+    state_.decay_budget += step.report->total.budget;
+    if (trace_) trace_->add(*step.report);
+    const bool last = number == steps_, evaluating = last || due(config_.eval.every);
+    const bool saving = last || due(config_.checkpoint.every);
+    if (evaluating || due(config_.log.every)) log(step, evaluating);
+    if (evaluating || saving) {
+      if (const std::string fault = fault_now(); !fault.empty()) return diverged(number, fault);
+    }
+    if (saving) {
+      save();
+      saved = number;
+    }
+    const std::string validation = std::isnan(state_.last.loss) ? "" : fmt::format("  val {:.4f}", state_.last.loss);
+    watch_.live.show(
+        number, steps_,
+        fmt::format("loss {:.4f}{}  lr {:.2e}  {} tok/s", step.loss, validation, step.lr, base::count_text(rate(first_step_, 0))));
+  }
+  return end(Outcome::done);
+}
+
+}  // namespace
+
+std::string resume_command(const std::filesystem::path& out) {
+  return fmt::format("cautious train --out {} --resume", run::shell_word(out));
+}
+
+RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned) {
+  const run::RunConfig& config = request.config;
+  at::set_num_threads(config.train.threads);
+  check_memory(config);
+  const auto [tokenizer, corpus] = run::open_data(config, [&](const std::string& what, double part) {
+    watch.preparing();
+    watch.live.show_part(part, what);
+  });
+  watch.live.finish();
+  evaluation_set(config, corpus, tokenizer);
+  data::Sampler(corpus.train, run::sequence_length(config), config.train.seed);
+  followed_run(config, tensor_names(config));
+  const run::RunDirectory directory =
+      request.resume ? run::RunDirectory::open(request.out) : run::RunDirectory::create(request.out, to_toml(config));
+  planned({corpus.train.size(), corpus.validation.size(), corpus.split});
+  directory.log(request.resume ? "continued" : "started");
+  Run run(request, watch, tokenizer, corpus, directory);
+  RunResult result = run.go();
+  watch.live.finish();
+  return result;
+}
+
+}  // namespace cautious::train
