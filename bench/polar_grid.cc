@@ -158,7 +158,7 @@ std::vector<Shape> gpt2_small() {
 
 void run_polar_grid(const PolarGrid& grid, const std::function<void(const std::string&)>& begin,
                     const std::function<void(const PolarRow&)>& done) {
-  const std::string schedule(names_of(NewtonSchulz{}).at(static_cast<std::size_t>(grid.how.schedule)));
+  const std::string schedule(name_of(grid.how.schedule));
   for (const Shape& shape : grid.sizes) {
     const double error = error_of(shape, grid.how);
     const double naive = NaivePolar(shape.first, shape.second, quintics(grid.how)).flops();

@@ -25,7 +25,7 @@ void count(benchmark::State& state, const StepCase& c, Runner&& runner) {
 
 void register_case(const StepCase& c) {
   const std::string name =
-      fmt::format("{}/{}/{}/{}/{}", c.optimizer, c.decay, cautious::to_string(c.element), c.total(), c.threads);
+      fmt::format("{}/{}/{}/{}/{}", c.optimizer, c.decay, cautious::name_of(c.element), c.total(), c.threads);
   benchmark::RegisterBenchmark(name.c_str(), [c](benchmark::State& state) {
     const Data data(c.element, c.total(), c.spacing, c.gradient);
     count(state, c, StepRunner(c, data));
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
             c.decay = decay;
             register_case(c);
           }
-          const std::string limit = fmt::format("{}/traffic/{}/{}/{}", optimizer, cautious::to_string(element), n, threads);
+          const std::string limit = fmt::format("{}/traffic/{}/{}/{}", optimizer, cautious::name_of(element), n, threads);
           benchmark::RegisterBenchmark(limit.c_str(), [c](benchmark::State& state) {
             count(state, c, LimitRunner(c));
           })->UseRealTime();

@@ -78,7 +78,7 @@ void run_group(const std::vector<Entry>& entries, int rounds, const std::functio
           entries[j].scenario == entries[i].reference || entries[j].step_case.decay == entries[i].reference;
       if (is_reference) reference = contestants[j].median();
     }
-    done({entries[i].scenario, c.optimizer, c.decay, std::string(to_string(c.element)), c.total(), c.sizes.size(), c.threads,
+    done({entries[i].scenario, c.optimizer, c.decay, std::string(name_of(c.element)), c.total(), c.sizes.size(), c.threads,
           ns, c.bytes_per_param(), limit, ns / limit, entries[i].reference, ns / reference});
   }
 }
@@ -129,7 +129,7 @@ void run_step_grid(const StepGrid& grid, const std::function<void(const std::str
     for (const std::size_t n : grid.sizes) {
       for (const std::string& optimizer : grid.optimizers) {
         for (const Element element : {Element::f32, Element::bf16}) {
-          begin(fmt::format("{} {} n={} threads={}", optimizer, to_string(element), n, threads));
+          begin(fmt::format("{} {} n={} threads={}", optimizer, name_of(element), n, threads));
           run_group(flat_group(optimizer, element, n, threads), grid.rounds, done);
         }
       }

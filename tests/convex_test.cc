@@ -52,7 +52,7 @@ class EveryK : public testing::TestWithParam<ConvexFunction> {
   std::mt19937_64 engine_{7};
 };
 INSTANTIATE_TEST_SUITE_P(Convex, EveryK, testing::ValuesIn(all()), [](const auto& i) {
-  return std::string(names_of(i.param.k)[std::size_t(i.param.k)]) + "_" + std::to_string(i.index);
+  return std::string(name_of(i.param.k)) + "_" + std::to_string(i.index);
 });
 
 TEST_P(EveryK, SubgradientInequality) {

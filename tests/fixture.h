@@ -124,7 +124,6 @@ inline std::vector<cautious::Isa> isas() {
 #endif
   return all;
 }
-inline const char* name_of(cautious::Isa isa) { return isa == cautious::Isa::portable ? "portable" : "avx2"; }
 
 struct RuleName {
   std::string rule, k;

@@ -14,8 +14,6 @@
 
 namespace cautious {
 
-inline std::string_view name_of(NewtonSchulz schedule) { return names_of(schedule)[static_cast<std::size_t>(schedule)]; }
-
 // polar() in T of a matrix whose entries T can hold, between fences, from memory at `offset` elements from a cache line.
 template <class T>
 polar_oracle::Matrix result(const polar_oracle::Matrix& m, const Polar& how = {}, int threads = 1, std::size_t offset = 1) {

@@ -207,8 +207,8 @@ std::vector<std::vector<std::int64_t>> shapes_of(const Case& one) {
 
 template <class T>
 void check(const Case& one, cautious::Isa isa) {
-  SCOPED_TRACE(std::string(cautious::to_string(cautious::element_of<T>())) + " " + fixture::name_of(isa) + " " + one.coupling +
-               " " + one.schedule);
+  SCOPED_TRACE(std::string(name_of(cautious::element_of<T>())) + " " + std::string(name_of(isa)) + " " + one.coupling + " " +
+               one.schedule);
   cautious::Options options;
   options.seed = 77, options.threads = 1, options.isa = isa;
   cautious::Optimizer optimizer(recipe_of(one), options);

@@ -1,5 +1,5 @@
 // Routing: the first route that fits decides; patterns, ranks without sides of 1, long sides, and the ready-made splits.
-#include <cautious/routing.h>
+#include <cautious/recipe.h>
 
 #include <string>
 #include <vector>

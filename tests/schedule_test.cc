@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cautious/coupling.h>
+#include <cautious/recipe.h>
 #include <cautious/error.h>
 
 #include "usage_message.h"

@@ -6,5 +6,4 @@
 #include <cautious/optimizer.h>
 #include <cautious/polar.h>
 #include <cautious/recipe.h>
-#include <cautious/routing.h>
 #include <cautious/schedule.h>

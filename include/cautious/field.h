@@ -3,10 +3,18 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace cautious {
+
+// The name of an enumerator, for every enumeration with an array names_of(Enum) in its namespace; std::out_of_range for a value
+// that is none of its enumerators.
+template <class Enum>
+requires std::is_enum_v<Enum>
+constexpr std::string_view name_of(Enum value) { return names_of(value).at(static_cast<std::size_t>(value)); }
 
 struct Range {
   double low, high;
@@ -34,7 +42,7 @@ struct Field {
 template <class Owner, class Value>
 Field(std::string_view, Value Owner::*, Range, std::string_view) -> Field<Owner, Value>;
 
-// A field whose value is one of an enumeration's names (an array `names_of(Enum)` found by argument lookup).
+// A field whose value is one of an enumeration's names.
 template <class Owner, class Enum>
 struct Choice {
   std::string_view name;

@@ -9,14 +9,47 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include <cautious/element.h>
 #include <cautious/recipe.h>
-#include <cautious/report.h>
-#include <cautious/routing.h>
 
 namespace cautious {
+
+// Element type of a buffer.
+enum class Element { f32, f64, bf16 };
+
+constexpr auto names_of(Element) { return std::array<std::string_view, 3>{"f32", "f64", "bf16"}; }
+
+// Storage only: the upper half of an f32. Arithmetic happens in f32.
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+template <class T>
+constexpr Element element_of();
+template <>
+constexpr Element element_of<float>() {
+  return Element::f32;
+}
+template <>
+constexpr Element element_of<double>() {
+  return Element::f64;
+}
+template <>
+constexpr Element element_of<Bf16>() {
+  return Element::bf16;
+}
+
+constexpr std::size_t size_of(Element element) { return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2; }
+
+// How the one rounding of a step into a bf16 parameter is done (docs/spec.md, "Rounding").
+// nearest loses every change below 2^-9 of the weight; stochastic keeps it on average; split keeps it exactly by holding the
+// f32 remainder in a second 16-bit array.
+enum class Rounding { nearest, stochastic, split };
+
+constexpr auto names_of(Rounding) { return std::array<std::string_view, 3>{"nearest", "stochastic", "split"}; }
 
 enum class Nonfinite { propagate, skip, error };
 enum class Norms { off, on };
@@ -63,6 +96,39 @@ struct StateTensor {
   std::string name;
   std::string type;  // "F32", "F64", "BF16", "I16"
   void* data;
+};
+
+// What one step did, counted and summed in the same pass as the step; the same bits for any number of threads.
+// Everything refers to the parameters before the step. Sums are zero when Options::norms is off.
+struct Tally {
+  std::int64_t count = 0;         // coordinates
+  std::int64_t decayed = 0;       // coordinates that decayed
+  std::int64_t active = 0;        // coordinates with u * x > 0, whatever the decay (x - x0 with an anchor)
+  std::int64_t nonfinite = 0;     // NaN or infinite gradient entries
+  double x2 = 0, g2 = 0, u2 = 0;  // sums of squares; g as given, before clipping
+  double budget = 0;              // sum of |lr wd x| over decayed coordinates
+
+  double ratio() const { return part(decayed); }        // NaN if empty
+  double ratio_strict() const { return part(active); }  // the paper's r_t
+  double rms_x() const;
+  double rms_g() const;
+  double rms_u() const;
+  Tally& operator+=(const Tally& other) {
+    count += other.count, decayed += other.decayed, active += other.active, nonfinite += other.nonfinite;
+    x2 += other.x2, g2 += other.g2, u2 += other.u2, budget += other.budget;
+    return *this;
+  }
+
+ private:
+  double part(std::int64_t of) const { return static_cast<double>(of) / static_cast<double>(count); }
+};
+
+struct StepReport {
+  std::int64_t step = 0;  // steps taken, this one included unless skipped
+  bool skipped = false;   // a non-finite gradient under Nonfinite::skip
+  double clip_scale = 1;  // what global-norm clipping multiplied the gradients by
+  Tally total;
+  std::vector<Tally> tensors;  // in the order they were added; zero counts for a tensor without gradient
 };
 
 class Optimizer {

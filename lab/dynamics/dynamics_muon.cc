@@ -158,7 +158,7 @@ Section muon_section(const DynamicsOptions& options, const Progress& progress) {
   const auto run = [&](Convex k, bool by_momentum, Strength lambda) {
     progress(0.2 + 0.8 * static_cast<double>(flows.rows.size()) / 10, "Muon flows");
     const FlowSigns found = flow_signs(k, by_momentum, lambda, options.seed + 22, (lambda.from_zero ? 4 : 1) * options.trials);
-    flows.rows.push_back({std::string(names_of(k)[static_cast<std::size_t>(k)]), by_momentum ? "m" : "∇K(m)",
+    flows.rows.push_back({std::string(cautious::name_of(k)), by_momentum ? "m" : "∇K(m)",
                           fmt::format("{:g} to {:g}{}", lambda.low, lambda.high, lambda.from_zero ? ", from x = 0" : ""),
                           fmt::format("{:.1f}%", 100 * found.differ), fmt::format("{} of {}", found.rising, found.trajectories),
                           fmt::format("{:.1e}", found.rise), fmt::format("{:.2g}", found.growth)});

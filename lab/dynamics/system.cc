@@ -81,7 +81,7 @@ std::string name_of(const System& system) {
       name = "SGDM";
       break;
     case Flow::lion_k:
-      name = "Lion-K (" + base::name_in_list(system.k.k) + ")";
+      name = "Lion-K (" + std::string(cautious::name_of(system.k.k)) + ")";
       break;
     case Flow::adam:
       name = "Adam";

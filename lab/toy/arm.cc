@@ -64,7 +64,7 @@ std::string name_of(const Recipe& recipe) {
   for (const Title& title : kTitles) {
     if (title.rule == shown) shown = title.shown;
   }
-  if (const auto* lion = std::get_if<LionK>(&recipe.rule)) shown += fmt::format(" ({})", base::name_in_list(lion->k));
+  if (const auto* lion = std::get_if<LionK>(&recipe.rule)) shown += fmt::format(" ({})", cautious::name_of(lion->k));
   if (std::holds_alternative<None>(recipe.decay)) return shown;
   if (recipe.coupling == Coupling::corrected && shown == "Adam") {
     shown = "AdamC";

@@ -166,7 +166,7 @@ std::string file_stem(const Problem& problem) {
 }
 
 std::string settings(const ToyOptions& options) {
-  const auto shared = fmt::format("{} steps, lr {} ({}), λ {}", options.steps, options.lr, base::name_in_list(options.schedule),
+  const auto shared = fmt::format("{} steps, lr {} ({}), λ {}", options.steps, options.lr, cautious::name_of(options.schedule),
                                   options.weight_decay);
   if (!options.arms.empty()) return fmt::format("{} unless an arm says otherwise", shared);
   return fmt::format("{}, β₁ {}, β₂ {}, ε {}", shared, options.beta1, options.beta2, options.eps);

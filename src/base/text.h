@@ -44,11 +44,6 @@ Enum named(std::string_view what, std::string_view value) {
   return static_cast<Enum>(index_of_name(what, value, names));
 }
 
-template <class Enum>
-std::string name_in_list(Enum value) {
-  return std::string(names_of(Enum{}).at(static_cast<std::size_t>(value)));
-}
-
 // Throws an Error if the value is none of the enumeration's, as after a wrong cast.
 template <class Enum>
 void check_choice(Enum value, std::string_view what) {

@@ -39,7 +39,7 @@ struct Arguments {
 
 std::string json_line(const data::KnownSet& set, const std::filesystem::path& cache) {
   nlohmann::ordered_json row = {{"name", set.name},
-                                {"content", base::name_in_list(set.content)},
+                                {"content", cautious::name_of(set.content)},
                                 {"megabytes", set.megabytes},
                                 {"licence", set.licence},
                                 {"client", set.client == data::Client::apt ? "apt" : "npm"},
@@ -64,7 +64,7 @@ int list(const Arguments& args) {
   for (const data::KnownSet& set : data::known_sets()) {
     text += args.json
                 ? json_line(set, cache)
-                : fmt::format(fmt::runtime(kRow), set.name, base::name_in_list(set.content), fmt::format("{:.1f}", set.megabytes),
+                : fmt::format(fmt::runtime(kRow), set.name, cautious::name_of(set.content), fmt::format("{:.1f}", set.megabytes),
                               data::fetched(set, cache) ? "yes" : "no", packages(set), set.licence, set.what);
   }
   print(text);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <cautious/element.h>
+#include <cautious/optimizer.h>
 
 #include "base/safetensors.h"
 

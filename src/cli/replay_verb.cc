@@ -152,12 +152,12 @@ void write(const Arguments& args, const ReplayPlan& plan, const Trace& trace, co
                         {{"cautious", CAUTIOUS_VERSION},
                          {"recipe", to_string(plan.recipe)},
                          {"lr_max", base::to_text(plan.lr_max)},
-                         {"rounding", base::name_in_list(plan.options.rounding)},
-                         {"nonfinite", base::name_in_list(plan.options.nonfinite)},
+                         {"rounding", std::string(name_of(plan.options.rounding))},
+                         {"nonfinite", std::string(name_of(plan.options.nonfinite))},
                          {"grad_clip", base::to_text(plan.options.grad_clip)},
                          {"update_rms_clip", base::to_text(plan.options.update_rms_clip)},
                          {"seed", std::to_string(plan.options.seed)},
-                         {"wd_schedule", std::string(names_of(Curve{}).at(static_cast<std::size_t>(plan.wd_schedule.curve)))},
+                         {"wd_schedule", std::string(name_of(plan.wd_schedule.curve))},
                          {"wd_final", base::to_text(plan.wd_schedule.final)}});
 }
 

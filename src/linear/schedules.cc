@@ -98,7 +98,7 @@ void check(const Polar& how) {
   const bool custom = how.schedule == NewtonSchulz::custom;
   if (given > 0 && !custom) {
     throw Error(Fault::usage, fmt::format("coefficients are given, but schedule is '{}'; they belong to schedule 'custom'",
-                                          names_of(NewtonSchulz{}).at(static_cast<std::size_t>(how.schedule))));
+                                          name_of(how.schedule)));
   }
   if (custom && (given == 0 || given % 3 != 0)) {
     throw Error(Fault::usage,

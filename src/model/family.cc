@@ -53,7 +53,7 @@ void each_field(Config& c, const Visit& visit) {
 template <class Value>
 Json to_json(const Value& value) {
   if constexpr (std::is_enum_v<Value>) {
-    return base::name_in_list(value);
+    return std::string(cautious::name_of(value));
   } else {
     return value;
   }
@@ -100,7 +100,7 @@ class Keys {
   template <class Enum>
   requires std::is_enum_v<Enum>
   void maybe(const char* key, Enum& value) const {
-    std::string name = base::name_in_list(value);
+    std::string name = std::string(cautious::name_of(value));
     maybe(key, name);
     value = base::named<Enum>(key, name);
   }
@@ -245,7 +245,7 @@ Json known_json(const ModelConfig& c, std::string_view family) {
     json["rms_norm_eps"] = c.norm_eps;
   }
   json["initializer_range"] = 0.02;
-  json[kInitKey] = base::name_in_list(c.init);
+  json[kInitKey] = std::string(cautious::name_of(c.init));
   json["use_cache"] = true;
   return json;
 }

@@ -1,5 +1,5 @@
-#include <cautious/coupling.h>
 #include <cautious/error.h>
+#include <cautious/recipe.h>
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ double coupled_weight_decay(Coupling coupling, double weight_decay, double lr, d
   const bool needs_peak = coupling == Coupling::corrected || coupling == Coupling::independent;
   if (needs_peak && !(lr_max > 0)) {
     throw Error(Fault::usage, fmt::format("coupling '{}' needs the schedule's peak: lr_max is {}; valid: (0, inf)",
-                                          names_of(coupling)[static_cast<std::size_t>(coupling)], lr_max));
+                                          name_of(coupling), lr_max));
   }
   switch (coupling) {
     case Coupling::plain:

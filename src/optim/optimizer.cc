@@ -8,11 +8,11 @@
 
 #include <cautious/error.h>
 
+#include "base/text.h"
 #include "optim/matrices.h"
 #include "optim/parts.h"
 #include "optim/random_key.h"
 #include "optim/shaping.h"
-#include "base/text.h"
 
 namespace cautious {
 namespace {
@@ -101,7 +101,7 @@ std::size_t Optimizer::add(Parameter parameter) {
   if (!gradient_fits(parameter)) {
     refuse(
         fmt::format("tensor '{}' is {} with a gradient of {}; the gradient must be of the parameter's type, or f32 beside bf16",
-                    parameter.name, to_string(parameter.element), to_string(parameter.gradient)));
+                    parameter.name, name_of(parameter.element), name_of(parameter.gradient)));
   }
   slot.group = route(p.routing, parameter.name, parameter.shape);
   const Group& group = p.routing.groups[slot.group];

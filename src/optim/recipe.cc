@@ -113,7 +113,7 @@ std::string text_of(const Owner& owner, const Field<Owner, Value>& field) {
 }
 template <class Owner, class Enum>
 std::string text_of(const Owner& owner, const Choice<Owner, Enum>& field) {
-  return std::string(names_of(Enum{}).at(static_cast<std::size_t>(owner.*field.member)));
+  return std::string(name_of(owner.*field.member));
 }
 
 template <class Owner>
@@ -199,11 +199,6 @@ Decay decay(std::string_view name) { return Decays::make(base::index_of_name("de
 
 std::string_view name_of(const Rule& rule) { return Rules::names[rule.index()]; }
 std::string_view name_of(const Decay& decay) { return Decays::names[decay.index()]; }
-std::string_view name_of(Coupling coupling) {
-  base::check_choice(coupling, "coupling");
-  return names_of(coupling)[static_cast<std::size_t>(coupling)];
-}
-
 std::vector<FieldInfo> fields(const Recipe& recipe) {
   std::vector<FieldInfo> all;
   const auto describe = [&](const auto& owner, const auto& field) {
@@ -212,8 +207,8 @@ std::vector<FieldInfo> fields(const Recipe& recipe) {
   each_field_of(recipe.rule, describe);
   all.push_back({"decay", std::string(name_of(recipe.decay)), base::join(Decays::names), "which coordinates decay"});
   each_field_of(recipe.decay, describe);
-  all.push_back(
-      {"coupling", std::string(name_of(recipe.coupling)), base::join(names_of(Coupling{})), "how decay follows the learning rate"});
+  all.push_back({"coupling", std::string(name_of(recipe.coupling)), base::join(names_of(Coupling{})),
+                 "how decay follows the learning rate"});
   all.push_back({"weight_decay", base::to_text(recipe.weight_decay), to_string(kNonnegative), "strength of the decay"});
   return all;
 }

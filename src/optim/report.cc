@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include <cautious/report.h>
+#include <cautious/optimizer.h>
 
 namespace cautious {
 

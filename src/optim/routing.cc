@@ -1,4 +1,4 @@
-#include <cautious/routing.h>
+#include <cautious/recipe.h>
 
 #include <algorithm>
 

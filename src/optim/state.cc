@@ -8,8 +8,8 @@
 #include <cautious/error.h>
 
 #include "base/safetensors.h"
-#include "optim/parts.h"
 #include "base/text.h"
+#include "optim/parts.h"
 
 namespace cautious {
 namespace {
@@ -42,13 +42,13 @@ std::vector<Piece> pieces(Slot& slot) {
 // What must be equal for the continuation to be the same run.
 std::string identity(const Slot& slot, const Group& group) {
   return fmt::format("{} lr_multiplier={} decay_switch={} element={} shape=[{}]", to_string(group.recipe), group.lr_multiplier,
-                     group.decay == DecaySwitch::on ? "on" : "off", to_string(slot.parameter.element),
+                     group.decay == DecaySwitch::on ? "on" : "off", name_of(slot.parameter.element),
                      fmt::join(slot.parameter.shape, ", "));
 }
 
 std::string identity(const Options& options) {
-  return fmt::format("moments={} rounding={} seed={} grad_clip={} update_rms_clip={}", to_string(options.moments),
-                     base::name_in_list(options.rounding), options.seed, options.grad_clip, options.update_rms_clip);
+  return fmt::format("moments={} rounding={} seed={} grad_clip={} update_rms_clip={}", name_of(options.moments),
+                     name_of(options.rounding), options.seed, options.grad_clip, options.update_rms_clip);
 }
 
 const std::string& entry(const base::Metadata& metadata, const std::string& key, const std::string& file) {

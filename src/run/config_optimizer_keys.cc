@@ -101,7 +101,7 @@ void add_optimizer(std::vector<Key>& keys, const RunConfig& config) {
   optimizer.add("grad_clip", &O::grad_clip, kNonnegative, "bound of the gradient's norm; 0: none");
   optimizer.add("update_rms_clip", &O::update_rms_clip, kNonnegative, "bound of a tensor's RMS of u; 0: none");
   optimizer.add("decay_vectors", &O::decay_vectors, "weight decay on norms and biases too");
-  optimizer.add("moments", to_toml(to_string(config.optimizer.moments)), base::join(kMoments), "type that they are kept in",
+  optimizer.add("moments", to_toml(name_of(config.optimizer.moments)), base::join(kMoments), "type that they are kept in",
                 set_moments);
   optimizer.add("density_from", &O::density_from, "a run's directory", "random decay: part of each tensor that decayed there");
   optimizer.add("budget_from", &O::budget_from, "a run's directory", "plain decay: as much in all as there");

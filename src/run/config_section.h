@@ -41,7 +41,7 @@ class Section {
   requires std::is_enum_v<Enum>
   void add(std::string_view key, Enum Owner::*member, std::string_view help) {
     const std::string valid = base::join(names_of(Enum{}));
-    push(key, to_toml(std::string_view(base::name_in_list(value(member)))), valid, help, member,
+    push(key, to_toml(cautious::name_of(value(member))), valid, help, member,
          [key = std::string(key), valid](std::string_view what, const ConfigValue& given) {
            const std::string word = to_word(what, given, valid);
            return told_of(what, [&] { return base::named<Enum>(key, word); });

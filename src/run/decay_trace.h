@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <cautious/report.h>
+#include <cautious/optimizer.h>
 
 #include "base/append_file.h"
 

@@ -103,7 +103,7 @@ std::vector<std::string> reproduced_by(const BundledPlan& bundled) {
 }  // namespace
 
 Experiment read_experiment(const BundledPlan& bundled, report::Scale scale) {
-  const std::string file = bundled.name + ".toml", written = base::name_in_list(scale);
+  const std::string file = bundled.name + ".toml", written = std::string(cautious::name_of(scale));
   const Place place{file, ""};
   toml::table top = parsed(bundled.text, file);
   Experiment experiment{.name = bundled.name, .reproduces = names_in(place, top), .plan = {}};

@@ -32,8 +32,8 @@ constexpr const char* kFormat = "cautious torch optimizer 1";
 using Lines = std::vector<std::string>;
 
 std::string identity(const Settings& settings) {
-  return fmt::format("moments={} rounding={} seed={} update_rms_clip={}", to_string(settings.moments),
-                     base::name_in_list(settings.rounding), settings.seed, settings.update_rms_clip);
+  return fmt::format("moments={} rounding={} seed={} update_rms_clip={}", name_of(settings.moments),
+                     name_of(settings.rounding), settings.seed, settings.update_rms_clip);
 }
 
 Lines group_lines(const std::vector<OptimizerParamGroup>& groups) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <cautious/report.h>
+#include <cautious/optimizer.h>
 
 namespace cautious::train {
 

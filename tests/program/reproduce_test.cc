@@ -23,7 +23,7 @@ TEST(Reproduce, EveryExperimentOfThePaperIsThere) {
 TEST(Reproduce, EveryPlanExpandsAtEveryScale) {
   for (const BundledPlan& bundled : bundled_plans()) {
     for (const report::Scale scale : kScales) {
-      SCOPED_TRACE(bundled.name + " " + base::name_in_list(scale));
+      SCOPED_TRACE(bundled.name + " " + std::string(cautious::name_of(scale)));
       const Experiment experiment = read_experiment(bundled, scale);
       Plan one = experiment.plan;
       one.seeds.resize(1);

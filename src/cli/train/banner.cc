@@ -51,7 +51,7 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
                                              data->validation_tokens, data->split)));
   }
   lines.push_back(line("optimizer", fmt::format("{} lr={} {}", to_string(config.optimizer.recipe), base::to_text(config.optimizer.lr),
-                                                base::name_in_list(config.schedule.kind))));
+                                                cautious::name_of(config.schedule.kind))));
   lines.push_back(line(
       "step", fmt::format("batch {} x {} tokens{}, {:.3g} FLOP per token, {:.3g} FLOP per step", config.train.batch_size,
                           sequence, config.train.grad_accum > 1 ? fmt::format(" in {} parts", config.train.grad_accum) : "",
