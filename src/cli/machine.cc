@@ -7,7 +7,7 @@
 namespace cautious::cli {
 
 std::string machine_line() {
-  const run::Provenance here = provenance();
+  const run::Provenance here = run::provenance();
   return fmt::format("{}, {} cores, compiler {}", here.cpu, here.cores, here.compiler);
 }
 

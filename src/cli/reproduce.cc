@@ -63,9 +63,9 @@ std::string title_of(const std::vector<Experiment>& all) {
   return all.size() == 1 ? title : title.substr(0, title.find(':'));
 }
 
-int list(const Arguments& args, report::Scale scale) {
+int list(const Arguments& args, Scale scale) {
   constexpr const char* kRow = "{:<15} {:>5} {:>5} {:>13}  {}\n";
-  const bool full = scale == report::Scale::full;
+  const bool full = scale == Scale::full;
   std::string text = fmt::format(fmt::runtime(kRow), "name", "plans", "runs", full ? "GPU" : "time", "what");
   for (const std::string& name : study::reproducible()) {
     const std::vector<Experiment> all = study::experiments(name, scale);
@@ -130,7 +130,7 @@ int run_all(const std::vector<Experiment>& all, const Arguments& args) {
 }
 
 int run(const Arguments& args) {
-  const report::Scale scale = base::named<report::Scale>("scale", args.scale);
+  const Scale scale = base::named<Scale>("scale", args.scale);
   base::check_range("jobs", args.jobs, {1, 1024, false, false});
   if (args.list) return list(args, scale);
   if (args.name.empty()) {
@@ -143,7 +143,7 @@ int run(const Arguments& args) {
     const auto path = std::ranges::find(experiment.plan.base, "data.path", [](const auto& entry) { return entry.first; });
     path->second = args.data;
   }
-  return scale == report::Scale::full && !args.force ? describe(all) : run_all(all, args);
+  return scale == Scale::full && !args.force ? describe(all) : run_all(all, args);
 }
 
 }  // namespace

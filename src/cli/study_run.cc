@@ -73,7 +73,7 @@ int complain_of_failed(const study::Results& results, const StudyOptions& option
 // Every text of the plan is looked at and tokenized before the first run: what is wrong with it is said once, and runs side by
 // side find it ready.
 void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& interruptible) {
-  base::LiveLine line(quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic);
+  base::LiveLine line(quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
   std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::string, std::string, std::int64_t>> seen;
   for (const study::PlannedRun& run : study::expand(plan)) {
     run::RunConfig config = run.config;

@@ -76,7 +76,7 @@ int threads_of(const Arguments& args) {
 
 std::vector<std::filesystem::path> paths_of(const Arguments& args) { return {args.files.begin(), args.files.end()}; }
 
-base::LiveLine live_line(const Arguments& args) { return base::LiveLine(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic); }
+base::LiveLine live_line(const Arguments& args) { return base::LiveLine(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic); }
 
 void summarize(const Arguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {

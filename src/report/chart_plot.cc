@@ -7,7 +7,7 @@
 
 #include "report/chart_style.h"
 #include "report/chart_text.h"
-#include "lab/drawing/plane_marker.h"
+#include "report/plane_marker.h"
 
 namespace cautious::report {
 namespace {

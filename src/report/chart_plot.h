@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/chart_runs.h"
-#include "lab/drawing/contour.h"
+#include "report/contour.h"
 #include "report/svg.h"
 
 namespace cautious::report {

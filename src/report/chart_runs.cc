@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "lab/drawing/contour.h"
+#include "report/contour.h"
 
 namespace cautious::report {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "report/chart.h"
-#include "lab/drawing/plane_figure.h"
-#include "lab/drawing/surface_figure.h"
+#include "report/plane_figure.h"
+#include "report/surface_figure.h"
 #include "report/table.h"
 
 namespace cautious::report {

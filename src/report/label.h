@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/drawing/contour.h"
+#include "report/contour.h"
 
 namespace cautious::report {
 

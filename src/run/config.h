@@ -87,7 +87,7 @@ struct RunConfig {
 
 struct ConfigSource {
   std::optional<std::filesystem::path> file;
-  std::string model::preset;                                          // of --preset; empty: the file's or the default
+  std::string preset;                                          // of --preset; empty: the file's or the default
   std::vector<std::pair<std::string, std::string>> overrides;  // "optimizer.lr", "1e-3", in order; "data.path", "a,b"
 };
 

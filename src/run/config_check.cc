@@ -20,7 +20,7 @@ const Assignment* find_given(const std::vector<Assignment>& given, std::string_v
 // The key with the place it was set at, if any.
 std::string what_of(const std::vector<Assignment>& given, const std::string& name) {
   const Assignment* found = find_given(given, name);
-  return found ? cautious::what_of(*found) : name;
+  return found ? run::what_of(*found) : name;
 }
 
 // "run.toml and command line: in [model]": who has set something there.
@@ -61,7 +61,7 @@ void check_decay(const std::vector<Assignment>& given, const std::string& sectio
   const Assignment* strength = find_given(given, section + ".weight_decay");
   if (!strength || find_given(given, section + ".decay")) return;
   const std::string others = section == "optimizer" ? " or use: " + decaying_like(recipe) : "";
-  refuse(fmt::format("{} is {}, but optimizer '{}' has no decay; set {}.decay{}", cautious::what_of(*strength),
+  refuse(fmt::format("{} is {}, but optimizer '{}' has no decay; set {}.decay{}", run::what_of(*strength),
                      recipe.weight_decay, name, section, others));
 }
 
@@ -118,7 +118,7 @@ void refuse_rivals(const std::vector<Assignment>& given) {
       return a.layer == one->layer && a.name != one->name && std::find(rivals.begin(), rivals.end(), a.name) != rivals.end();
     });
     if (other != given.end()) {
-      refuse(fmt::format("{} and {} are both set; set one of: {}", cautious::what_of(*one), cautious::what_of(*other),
+      refuse(fmt::format("{} and {} are both set; set one of: {}", run::what_of(*one), run::what_of(*other),
                          base::join(rivals)));
     }
   }

@@ -23,7 +23,7 @@ class Section {
   template <class Owner>
   void add(std::string_view key, double Owner::*member, const Range& range, std::string_view help) {
     push(key, to_toml(value(member)), to_string(range), help, member,
-         [range](std::string_view what, const ConfigValue& given) { return base::to_number(what, given, range); });
+         [range](std::string_view what, const ConfigValue& given) { return to_number(what, given, range); });
   }
 
   template <class Owner, std::integral Whole>

@@ -75,7 +75,7 @@ std::string to_string(const WholeRange& range) {
                                               : fmt::format("[{}, {}]", range.low, range.high);
 }
 
-double base::to_number(std::string_view what, const ConfigValue& value, const Range& range) {
+double to_number(std::string_view what, const ConfigValue& value, const Range& range) {
   if (!is(value, Kind::number)) refuse(what, value, "a number", to_string(range));
   return base::to_number(what, value.text, range);
 }

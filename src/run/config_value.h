@@ -30,7 +30,7 @@ struct WholeRange {
 };
 std::string to_string(const WholeRange& range);
 
-double base::to_number(std::string_view what, const ConfigValue& value, const Range& range);
+double to_number(std::string_view what, const ConfigValue& value, const Range& range);
 // 1e6 and 8.0 are whole numbers too.
 std::int64_t to_whole(std::string_view what, const ConfigValue& value, const WholeRange& range);
 bool to_boolean(std::string_view what, const ConfigValue& value);

@@ -126,7 +126,7 @@ std::vector<const Arm*> in_order(const Plan& plan) {
   return arms;
 }
 
-std::ptrdiff_t run::place_of(const std::vector<PlannedRun>& runs, const std::string& arm, const PlannedRun& like) {
+std::ptrdiff_t place_of(const std::vector<PlannedRun>& runs, const std::string& arm, const PlannedRun& like) {
   const auto found = std::ranges::find_if(
       runs, [&](const PlannedRun& run) { return run.arm == arm && run.seed == like.seed && run.point == like.point; });
   return found - runs.begin();
@@ -168,7 +168,7 @@ void check_follows(const PlannedRun& run, const PlannedRun& followed, const std:
                             "longer",
                             before, run.arm, steps, followed.arm, most));
   }
-  const auto same = [](const Shape& a, const Shape& b) { return a.name == b.name && a.sides == b.sides; };
+  const auto same = [](const model::Shape& a, const model::Shape& b) { return a.name == b.name && a.sides == b.sides; };
   if (!std::ranges::equal(model::parameter_shapes(run.config.model.shape), model::parameter_shapes(followed.config.model.shape), same)) {
     throw Error(Fault::usage,
                 fmt::format("{}arm '{}' has another model than arm '{}', which it follows; remove its keys of model", before,
@@ -183,7 +183,7 @@ PlannedRun planned(const Plan& plan, const Arm& arm, Overrides point, std::uint6
   run.config = config_of(plan, arm, run.point, seed, where);
   std::string followed;
   if (const Arm* other = followed_by(plan, arm)) {
-    run.follows = run::place_of(before, other->name, run);
+    run.follows = place_of(before, other->name, run);
     const PlannedRun& leader = before.at(static_cast<std::size_t>(run.follows));
     check_follows(run, leader, where);
     followed = fmt::format("{} {}\n", arm.density_of.empty() ? "budget_of" : "density_of", leader.hash);

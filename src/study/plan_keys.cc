@@ -20,13 +20,13 @@ namespace cautious::study {
 namespace {
 
 struct Setter {
-  Key key;
+  run::Key key;
   run::RunConfig config;  // one that has the key
 };
 using Setters = std::map<std::string, std::vector<Setter>, std::less<>>;  // of a key that rules take differently, several
 
 void add(Setters& all, const run::RunConfig& config) {
-  for (const Key& key : keys_of(config)) {
+  for (const run::Key& key : keys_of(config)) {
     std::vector<Setter>& same = all[key.name];
     const bool known = std::ranges::any_of(same, [&](const Setter& s) { return s.key.valid == key.valid; });
     if (!known) same.push_back({key, config});
@@ -59,7 +59,7 @@ const Setters& setters() {
   return all;
 }
 
-[[noreturn]] void run::refuse_key(std::string_view before, const std::string& key) {
+[[noreturn]] void refuse_key(std::string_view before, const std::string& key) {
   std::vector<std::string_view> names, endings, siblings;
   for (const auto& [name, same] : setters()) {
     names.push_back(name);
@@ -93,12 +93,12 @@ void check_setting(std::string_view before, const std::string& key, const std::s
     throw Error(Fault::usage, fmt::format("{}{} cannot be set: {}", before, key, decided->second));
   }
   const auto found = setters().find(key);
-  if (found == setters().end()) run::refuse_key(before, key);
+  if (found == setters().end()) refuse_key(before, key);
   std::exception_ptr first;
   for (const Setter& setter : found->second) {
     try {
       run::RunConfig config = setter.config;
-      setter.key.set(config, fmt::format("{}{}", before, key), {ConfigValue::Kind::typed, value});
+      setter.key.set(config, fmt::format("{}{}", before, key), {run::ConfigValue::Kind::typed, value});
       return;
     } catch (const Error&) {
       if (!first) first = std::current_exception();

@@ -32,7 +32,7 @@ std::string text_of(const Place& place, std::string_view key, const toml::array&
   if (array.empty() || array.is_homogeneous<std::string>()) {
     std::vector<std::string> items;
     for (const toml::node& item : array) items.push_back(item.as_string()->get());
-    return cautious::to_toml(items);
+    return run::to_toml(items);
   }
   std::vector<std::string> items;
   for (const toml::node& item : array) {

@@ -9,7 +9,7 @@
 namespace cautious::study {
 namespace {
 
-std::string in_toml(std::string_view text) { return cautious::to_toml(text); }
+std::string in_toml(std::string_view text) { return run::to_toml(text); }
 
 std::string value_of(const std::string& text) {
   using Kind = run::ConfigValue::Kind;
@@ -19,7 +19,7 @@ std::string value_of(const std::string& text) {
     const run::ConfigValue value = plain ? run::toml_value("", text) : run::ConfigValue{};
     const bool scalar = value.kind == Kind::number || value.kind == Kind::boolean;
     if (scalar && value.text == text) return text;
-    if (value.kind == Kind::strings && cautious::to_toml(value.items) == text) return text;
+    if (value.kind == Kind::strings && run::to_toml(value.items) == text) return text;
   } catch (const Error&) {
     return string;  // a word
   }

@@ -102,7 +102,7 @@ std::vector<std::string> reproduced_by(const BundledPlan& bundled) {
 
 }  // namespace
 
-Experiment read_experiment(const BundledPlan& bundled, report::Scale scale) {
+Experiment read_experiment(const BundledPlan& bundled, Scale scale) {
   const std::string file = bundled.name + ".toml", written = std::string(cautious::name_of(scale));
   const Place place{file, ""};
   toml::table top = parsed(bundled.text, file);
@@ -122,7 +122,7 @@ std::vector<std::string> reproducible() {
   return {names.begin(), names.end()};
 }
 
-std::vector<Experiment> experiments(std::string_view name, report::Scale scale) {
+std::vector<Experiment> experiments(std::string_view name, Scale scale) {
   std::vector<Experiment> found;
   for (const BundledPlan& bundled : bundled_plans()) {
     const std::vector<std::string> names = reproduced_by(bundled);

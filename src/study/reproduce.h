@@ -22,7 +22,7 @@ namespace cautious::study {
 
 enum class Scale { quick, day, full };
 
-constexpr std::array<std::string_view, 3> names_of(report::Scale) { return {"quick", "day", "full"}; }
+constexpr std::array<std::string_view, 3> names_of(Scale) { return {"quick", "day", "full"}; }
 
 struct BundledPlan {
   std::string name;  // "fig-lambda-adamw", of runs/fig-lambda-adamw.toml
@@ -38,12 +38,12 @@ struct Experiment {
 };
 
 // The plan at that scale, which expand() takes. What is wrong with the text is an Error(Fault::usage) with its line.
-Experiment read_experiment(const BundledPlan& bundled, report::Scale scale);
+Experiment read_experiment(const BundledPlan& bundled, Scale scale);
 
 // What the plans reproduce, each name once, sorted.
 std::vector<std::string> reproducible();
 // All plans of that name, which is one of reproducible() or of a plan itself; otherwise an Error with a suggestion.
-std::vector<Experiment> experiments(std::string_view name, report::Scale scale);
+std::vector<Experiment> experiments(std::string_view name, Scale scale);
 
 // What a plan takes, from the sizes of its models alone.
 struct Cost {

@@ -26,9 +26,9 @@ TEST(report::HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
 }
 
 TEST(report::HtmlPage, FiguresWithPathsBringThemAsJson) {
-  SurfaceFigure surface;
+  report::SurfaceFigure surface;
   surface.title = "S";
-  surface.height = [](PlanePoint p) { return p.x; };
+  surface.height = [](report::PlanePoint p) { return p.x; };
   surface.paths = {{10, "</script>", {{0, 0}, {0.5, 0.5}, {1, 1}}, {}}};
   report::HtmlPage page("T");
   page.figure({"s", surface, ""});
@@ -39,7 +39,7 @@ TEST(report::HtmlPage, FiguresWithPathsBringThemAsJson) {
   EXPECT_EQ(count(text, "<script type=\"application/json\" class=\"chart\">"), 1u);
   const std::size_t at = text.find(start) + start.size();
   const auto data = nlohmann::json::parse(text.substr(at, text.find("</script>", at) - at));
-  const report::SvgPoint size = page_size(surface);
+  const report::SvgPoint size = report::page_size(surface);
   EXPECT_NEAR(data["width"].get<double>(), size.x, 0.01);
   EXPECT_NEAR(data["height"].get<double>(), size.y, 0.01);
   ASSERT_EQ(data["paths"].size(), 1u);
@@ -47,7 +47,7 @@ TEST(report::HtmlPage, FiguresWithPathsBringThemAsJson) {
   EXPECT_EQ(path["name"], "</script>");
   EXPECT_EQ(path["series"], 2);
   EXPECT_EQ(path["steps"], 2);
-  const std::vector<MovingPath> moving = moving_paths(surface);
+  const std::vector<report::MovingPath> moving = report::moving_paths(surface);
   ASSERT_EQ(path["points"].size(), 6u);
   EXPECT_NEAR(path["points"][4].get<double>(), moving[0].points[2].x, 0.01);
   EXPECT_NEAR(path["points"][5].get<double>(), moving[0].points[2].y, 0.01);

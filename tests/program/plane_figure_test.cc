@@ -1,11 +1,11 @@
 // The SVG writer and what figures are made of: escaping, numbers, contours, simplified paths, places of labels.
-#include "lab/drawing/plane_figure.h"
+#include "report/plane_figure.h"
 
 #include <cmath>
 #include <optional>
 #include <set>
 
-#include "lab/drawing/contour.h"
+#include "report/contour.h"
 #include "report/label.h"
 #include "svg_reading.h"
 
@@ -21,12 +21,12 @@ TEST(report::Svg, EscapesAndRoundsNumbers) {
 }
 
 TEST(report::Svg, PrettyNumbers) {
-  EXPECT_EQ(pretty(0), "0.00");
-  EXPECT_EQ(pretty(0.414), "0.41");
-  EXPECT_EQ(pretty(12.34), "12.3");
-  EXPECT_EQ(pretty(4.2e-8), "4×10⁻⁸");
-  EXPECT_EQ(pretty(9.7e-8), "1×10⁻⁷");
-  EXPECT_EQ(pretty(3e12), "3×10¹²");
+  EXPECT_EQ(report::pretty(0), "0.00");
+  EXPECT_EQ(report::pretty(0.414), "0.41");
+  EXPECT_EQ(report::pretty(12.34), "12.3");
+  EXPECT_EQ(report::pretty(4.2e-8), "4×10⁻⁸");
+  EXPECT_EQ(report::pretty(9.7e-8), "1×10⁻⁷");
+  EXPECT_EQ(report::pretty(3e12), "3×10¹²");
 }
 
 double area(const std::vector<report::SvgPoint>& loop) {
@@ -39,7 +39,7 @@ double area(const std::vector<report::SvgPoint>& loop) {
 }
 
 TEST(Contour, LoopAroundAHillHasTheAreaOfItsDisc) {
-  const ContourGrid grid({-2, -2, 2, 2}, 80, [](report::SvgPoint p) { return 1 - std::hypot(p.x, p.y); });
+  const report::ContourGrid grid({-2, -2, 2, 2}, 80, [](report::SvgPoint p) { return 1 - std::hypot(p.x, p.y); });
   const auto loops = grid.above(0);
   ASSERT_EQ(loops.size(), 1u);
   EXPECT_NEAR(std::abs(area(loops[0])), 3.14159, 0.01);
@@ -47,7 +47,7 @@ TEST(Contour, LoopAroundAHillHasTheAreaOfItsDisc) {
 }
 
 TEST(Contour, HighGroundAtTheRimIsClosedAndHolesTurnTheOtherWay) {
-  const ContourGrid grid({-2, -2, 2, 2}, 40, [](report::SvgPoint p) { return std::hypot(p.x, p.y); });
+  const report::ContourGrid grid({-2, -2, 2, 2}, 40, [](report::SvgPoint p) { return std::hypot(p.x, p.y); });
   const auto loops = grid.above(1);
   ASSERT_EQ(loops.size(), 2u);
   EXPECT_LT(area(loops[0]) * area(loops[1]), 0);
@@ -55,7 +55,7 @@ TEST(Contour, HighGroundAtTheRimIsClosedAndHolesTurnTheOtherWay) {
 }
 
 TEST(Contour, SaddlesAreCutIntoLoops) {
-  const ContourGrid grid({-1, -1, 1, 1}, 1, [](report::SvgPoint p) { return p.x * p.y; });
+  const report::ContourGrid grid({-1, -1, 1, 1}, 1, [](report::SvgPoint p) { return p.x * p.y; });
   EXPECT_EQ(grid.above(0.5).size(), 2u);
   EXPECT_EQ(grid.above(-0.5).size(), 1u);
 }
@@ -64,7 +64,7 @@ TEST(Contour, SimplifiedKeepsCornersAndTolerance) {
   std::vector<report::SvgPoint> path;
   for (int i = 0; i <= 100; ++i) path.push_back({i / 10.0, i % 2 * 0.01});
   path.push_back({10, 5});
-  const auto kept = simplified(path, 0.05);
+  const auto kept = report::simplified(path, 0.05);
   ASSERT_EQ(kept.size(), 3u);
   EXPECT_EQ(kept[1].x, 10);
 }
@@ -80,19 +80,19 @@ TEST(Label, StaysInsideAndApart) {
               first.space.right <= second.space.left || second.space.right <= first.space.left);
 }
 
-PlanePanel panel_of(std::string id, std::size_t paths) {
-  PlanePanel panel;
+report::PlanePanel panel_of(std::string id, std::size_t paths) {
+  report::PlanePanel panel;
   panel.id = std::move(id);
   panel.title = "A & B";
-  panel.height = [](PlanePoint p) { return p.x; };
+  panel.height = [](report::PlanePoint p) { return p.x; };
   for (std::size_t i = 0; i < paths; ++i) {
     panel.paths.push_back({i, "<one>", {{0.1, 0.1}, {0.9, 0.1 * static_cast<double>(i)}}, {"1"}});
   }
   return panel;
 }
 
-TEST(PlaneFigure, OneToThreePanelsOfEqualWidth) {
-  PlaneFigure figure;
+TEST(report::PlaneFigure, OneToThreePanelsOfEqualWidth) {
+  report::PlaneFigure figure;
   figure.title = "T";
   figure.note = "a note";
   figure.columns = {{"f", 1}};
@@ -104,15 +104,15 @@ TEST(PlaneFigure, OneToThreePanelsOfEqualWidth) {
     EXPECT_NE(svg.find("A &amp; B"), std::string::npos);
     EXPECT_EQ(count(svg, "&lt;one&gt;"), 16 * figure.panels.size()) << "beside the end and in the table";
     EXPECT_EQ(count(svg, "<clipPath"), figure.panels.size());
-    const report::SvgPoint size = page_size(figure);
+    const report::SvgPoint size = report::page_size(figure);
     EXPECT_NE(svg.find("viewBox=\"0 0 " + report::svg_number(size.x) + " " + report::svg_number(size.y) + "\""), std::string::npos);
     EXPECT_EQ(size.x, width.value_or(size.x)) << "the type is as large in all";
     width = size.x;
   }
 }
 
-TEST(PlaneFigure, EverySeriesHasItsColourAndMarker) {
-  PlaneFigure figure;
+TEST(report::PlaneFigure, EverySeriesHasItsColourAndMarker) {
+  report::PlaneFigure figure;
   figure.columns = {{"f", 1}};
   figure.panels = {panel_of("a", 8)};
   const std::string svg = to_svg(figure);
@@ -135,16 +135,16 @@ TEST(PlaneFigure, EverySeriesHasItsColourAndMarker) {
   EXPECT_EQ(corners, (std::vector<std::size_t>{24, 4, 4, 3, 3, 12, 12, 5}));
 }
 
-TEST(PlaneFigure, MovingPathsEndAtTheMarkersAndStayInside) {
-  PlaneFigure figure;
+TEST(report::PlaneFigure, MovingPathsEndAtTheMarkersAndStayInside) {
+  report::PlaneFigure figure;
   figure.columns = {{"f", 1}};
   figure.panels = {panel_of("a", 2), panel_of("b", 2), panel_of("c", 2)};
-  PlanePath& far = figure.panels[1].paths[1];
+  report::PlanePath& far = figure.panels[1].paths[1];
   far.points = {{0.5, 0.5}, {0.6, 40}, {NAN, INFINITY}};
   for (int i = 0; i < 1000; ++i) figure.panels[2].paths[0].points.push_back({0.2 + 0.0005 * i, 0.3});
   const std::string svg = to_svg(figure);
   expect_well_formed(svg);
-  const std::vector<MovingPath> moving = moving_paths(figure);
+  const std::vector<report::MovingPath> moving = report::moving_paths(figure);
   ASSERT_EQ(moving.size(), 6u);
   for (std::size_t i = 0; i < moving.size(); ++i) {
     const report::SvgPoint mark = middle(shapes(svg, "mark s" + std::to_string(moving[i].series))[i / 2]);
@@ -158,19 +158,19 @@ TEST(PlaneFigure, MovingPathsEndAtTheMarkersAndStayInside) {
   EXPECT_EQ(moving[4].points.size(), 400u);
 }
 
-TEST(PlaneFigure, SinglePointsAreRingsAndHeightsMayBeNone) {
-  PlaneFigure figure;
+TEST(report::PlaneFigure, SinglePointsAreRingsAndHeightsMayBeNone) {
+  report::PlaneFigure figure;
   figure.columns = {{"f", 1}};
   figure.panels = {panel_of("a", 1)};
   figure.panels[0].curves = {{report::CurveStyle::band, "one", {{0.5, 0.5}}}, {report::CurveStyle::thin, "none", {}}};
   EXPECT_EQ(count(to_svg(figure), "class=\"band ring\""), 1u);
-  figure.panels[0].height = [](PlanePoint p) { return p.x < 0.3 ? NAN : p.x < 0.6 ? INFINITY : p.y; };
+  figure.panels[0].height = [](report::PlanePoint p) { return p.x < 0.3 ? NAN : p.x < 0.6 ? INFINITY : p.y; };
   expect_well_formed(to_svg(figure));
-  figure.panels[0].height = [](PlanePoint) { return 1.0; };
+  figure.panels[0].height = [](report::PlanePoint) { return 1.0; };
   EXPECT_EQ(count(to_svg(figure), "class=\"hill\""), 0u);
   figure.panels[0].paths.clear();
   expect_well_formed(to_svg(figure));
-  EXPECT_TRUE(moving_paths(figure).empty());
+  EXPECT_TRUE(report::moving_paths(figure).empty());
 }
 
 }  // namespace

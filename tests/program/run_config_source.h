@@ -30,12 +30,12 @@ class RunConfigTest : public testing::Test {
 
   run::RunConfig read(std::string_view text, Flags flags = {}, std::string preset = "") const {
     std::ofstream(file(), std::ios::binary) << text;
-    return run::read_config({file(), std::move(model::preset), std::move(flags)});
+    return run::read_config({file(), std::move(preset), std::move(flags)});
   }
 
   // The Error's line, with the file's folder taken away.
   std::string refused(std::string_view text, Flags flags = {}, std::string preset = "") const {
-    std::string line = message([&] { read(text, std::move(flags), std::move(model::preset)); });
+    std::string line = message([&] { read(text, std::move(flags), std::move(preset)); });
     const std::string folder = folder_.string() + "/";
     for (std::size_t at; (at = line.find(folder)) != std::string::npos;) line.erase(at, folder.size());
     return line;
@@ -48,10 +48,10 @@ class RunConfigTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-inline run::RunConfig typed(Flags flags, std::string preset = "") { return run::read_config({{}, std::move(model::preset), std::move(flags)}); }
+inline run::RunConfig typed(Flags flags, std::string preset = "") { return run::read_config({{}, std::move(preset), std::move(flags)}); }
 
 inline std::string refused_flags(Flags flags, std::string preset = "") {
-  return message([&] { typed(std::move(flags), std::move(model::preset)); });
+  return message([&] { typed(std::move(flags), std::move(preset)); });
 }
 
 }  // namespace cautious

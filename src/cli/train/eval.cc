@@ -63,7 +63,7 @@ int run(const EvalArguments& args) {
   const int threads = use_threads(args.threads);
   const Trained trained = load_trained(args.run);
   const Interruptible interruptible;
-  base::LiveLine line(LiveLine::Style::automatic);
+  base::LiveLine line(base::LiveLine::Style::automatic);
   const auto show = [&](const std::string& what, double part) {
     interruptible.check();
     line.show_part(part, what);

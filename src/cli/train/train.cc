@@ -27,7 +27,7 @@ namespace {
 constexpr int kDiverged = 4;
 
 struct TrainArguments {
-  std::string config, model::preset, out;
+  std::string config, preset, out;
   bool resume = false, dry_run = false, print_config = false, quiet = false, json = false;
   std::vector<std::pair<std::string, std::string>> overrides;
 };
@@ -124,7 +124,7 @@ int report(const TrainArguments& args, const train::RunResult& result, int signa
 
 int train(const TrainArguments& args, const run::RunConfig& config) {
   const Interruptible interruptible;
-  base::LiveLine live(args.quiet ? LiveLine::Style::quiet : LiveLine::Style::automatic);
+  base::LiveLine live(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
   const auto say = [&](const std::string& line) {
     if (!args.quiet) live.say(line);
   };

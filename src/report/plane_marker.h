@@ -6,24 +6,24 @@
 #include <string>
 #include <string_view>
 
-#include "lab/drawing/plane_figure.h"
+#include "report/plane_figure.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 // Path data of the closed shape.
-std::string marker_path(report::SvgPoint at, std::size_t series, double radius);
+std::string marker_path(SvgPoint at, std::size_t series, double radius);
 
 // `classes`: "mark" at the end of a path, "mark key" in a legend, which the page never dims.
-void draw_marker(report::Svg& svg, report::SvgPoint at, std::size_t series, std::string_view classes = "mark");
+void draw_marker(Svg& svg, SvgPoint at, std::size_t series, std::string_view classes = "mark");
 
 inline constexpr double kMarkerRadius = 5.2;
 
 // A curve of one point.
-void draw_ring(report::Svg& svg, report::SvgPoint at, report::CurveStyle style);
+void draw_ring(Svg& svg, SvgPoint at, CurveStyle style);
 
-std::string_view class_of(report::CurveStyle style);
+std::string_view class_of(CurveStyle style);
 
 // Where the path is after a step: if that is not finite, the last finite point before, or else the origin.
 PlanePoint standing(const PlanePath& path, std::size_t step);
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

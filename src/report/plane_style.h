@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace cautious::lab {
+namespace cautious::report {
 
 // Sizes that the layout has to know.
 inline constexpr double kPathNameSize = 12.5, kPlaneNoteSize = 11.5, kPlaneSoftSize = 12.5;
@@ -63,4 +63,4 @@ text{fill:#e6eaf2}
 }
 )";
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -1,13 +1,13 @@
 // Grid points are numbered row by row with a ring of -inf around the area, which closes every loop. Edge 2 n leads from point n
 // to the right, edge 2 n + 1 downward.
-#include "lab/drawing/contour.h"
+#include "report/contour.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr double kOutside = -std::numeric_limits<double>::infinity();
@@ -15,7 +15,7 @@ constexpr int kNone = -1;
 constexpr std::size_t kMostPoints = 20000, kSpan = 500;  // the time of the simplification grows with their product
 
 // Distance of p to the segment from a to b.
-double off_segment(report::SvgPoint p, report::SvgPoint a, report::SvgPoint b) {
+double off_segment(SvgPoint p, SvgPoint a, SvgPoint b) {
   const double dx = b.x - a.x, dy = b.y - a.y;
   const double length2 = dx * dx + dy * dy;
   const double along = length2 > 0 ? std::fmin(1, std::fmax(0, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length2)) : 0;
@@ -23,9 +23,9 @@ double off_segment(report::SvgPoint p, report::SvgPoint a, report::SvgPoint b) {
 }
 
 // Of at least three points at most kMostPoints, none nearer than `least` to the one before but for the last.
-std::vector<report::SvgPoint> thinned(const std::vector<report::SvgPoint>& path, double least) {
+std::vector<SvgPoint> thinned(const std::vector<SvgPoint>& path, double least) {
   const std::size_t stride = path.size() / kMostPoints + 1;
-  std::vector<report::SvgPoint> kept;
+  std::vector<SvgPoint> kept;
   for (std::size_t i = 0; i < path.size(); i += stride) {
     if (kept.empty() || std::hypot(path[i].x - kept.back().x, path[i].y - kept.back().y) >= least) kept.push_back(path[i]);
   }
@@ -35,11 +35,11 @@ std::vector<report::SvgPoint> thinned(const std::vector<report::SvgPoint>& path,
 
 }  // namespace
 
-ContourGrid::ContourGrid(const report::Rectangle& area, int cells, const std::function<double(report::SvgPoint)>& value)
+ContourGrid::ContourGrid(const Rectangle& area, int cells, const std::function<double(SvgPoint)>& value)
     : area_(area), cells_(cells), width_(cells + 3), values_(static_cast<std::size_t>(width_) * width_, kOutside) {
   for (int row = 0; row <= cells; ++row) {
     for (int column = 0; column <= cells; ++column) {
-      const report::SvgPoint p{area.left + (area.right - area.left) * column / cells,
+      const SvgPoint p{area.left + (area.right - area.left) * column / cells,
                        area.top + (area.bottom - area.top) * row / cells};
       values_[static_cast<std::size_t>((row + 1) * width_ + column + 1)] = value(p);
     }
@@ -48,7 +48,7 @@ ContourGrid::ContourGrid(const report::Rectangle& area, int cells, const std::fu
 
 double ContourGrid::at(int column, int row) const { return values_[static_cast<std::size_t>(row * width_ + column)]; }
 
-report::SvgPoint ContourGrid::crossing(int edge, double level) const {
+SvgPoint ContourGrid::crossing(int edge, double level) const {
   const int column = edge / 2 % width_, row = edge / 2 / width_;
   const bool down = edge % 2 == 1;
   const double from = at(column, row), to = at(column + !down, row + down);
@@ -58,7 +58,7 @@ report::SvgPoint ContourGrid::crossing(int edge, double level) const {
   return {area_.left + (area_.right - area_.left) * across / cells_, area_.top + (area_.bottom - area_.top) * along / cells_};
 }
 
-std::vector<std::vector<report::SvgPoint>> ContourGrid::above(double level) const {
+std::vector<std::vector<SvgPoint>> ContourGrid::above(double level) const {
   std::vector<int> next(2 * values_.size(), kNone);
   for (int row = 0; row + 1 < width_; ++row) {
     for (int column = 0; column + 1 < width_; ++column) {
@@ -78,9 +78,9 @@ std::vector<std::vector<report::SvgPoint>> ContourGrid::above(double level) cons
       }
     }
   }
-  std::vector<std::vector<report::SvgPoint>> loops;
+  std::vector<std::vector<SvgPoint>> loops;
   for (std::size_t first = 0; first < next.size(); ++first) {
-    std::vector<report::SvgPoint> loop;
+    std::vector<SvgPoint> loop;
     for (int edge = static_cast<int>(first); next[static_cast<std::size_t>(edge)] != kNone;) {
       loop.push_back(crossing(edge, level));
       edge = std::exchange(next[static_cast<std::size_t>(edge)], kNone);
@@ -90,9 +90,9 @@ std::vector<std::vector<report::SvgPoint>> ContourGrid::above(double level) cons
   return loops;
 }
 
-std::vector<report::SvgPoint> simplified(const std::vector<report::SvgPoint>& all, double tolerance) {
+std::vector<SvgPoint> simplified(const std::vector<SvgPoint>& all, double tolerance) {
   if (all.size() < 3) return all;
-  const std::vector<report::SvgPoint> path = thinned(all, tolerance / 4);
+  const std::vector<SvgPoint> path = thinned(all, tolerance / 4);
   std::vector<bool> stays(path.size(), false);
   stays.front() = stays.back() = true;
   std::vector<std::pair<std::size_t, std::size_t>> spans;
@@ -117,11 +117,11 @@ std::vector<report::SvgPoint> simplified(const std::vector<report::SvgPoint>& al
     stays[farthest] = true;
     spans.insert(spans.end(), {{from, farthest}, {farthest, to}});
   }
-  std::vector<report::SvgPoint> kept;
+  std::vector<SvgPoint> kept;
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (stays[i]) kept.push_back(path[i]);
   }
   return kept;
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -1,4 +1,4 @@
-#include "lab/drawing/surface_figure.h"
+#include "report/surface_figure.h"
 
 #include <algorithm>
 
@@ -7,14 +7,14 @@
 #include "report/chart_plot.h"
 #include "report/chart_text.h"
 #include "report/label.h"
-#include "lab/drawing/plane_marker.h"
-#include "lab/drawing/plane_style.h"
-#include "lab/drawing/surface_axes.h"
-#include "lab/drawing/surface_ink.h"
-#include "lab/drawing/surface_legend.h"
-#include "lab/drawing/surface_mesh.h"
+#include "report/plane_marker.h"
+#include "report/plane_style.h"
+#include "report/surface_axes.h"
+#include "report/surface_ink.h"
+#include "report/surface_legend.h"
+#include "report/surface_mesh.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr double kWidth = 860, kMargin = 36, kInner = kWidth - 2 * kMargin;
@@ -44,9 +44,9 @@ constexpr std::string_view kSurfaceStyle = R"(
 
 struct Layout {
   std::vector<std::string> subtitle, note;
-  report::Rectangle plot{};
+  Rectangle plot{};
   double legend = 0, note_at = 0;
-  report::SvgPoint size;
+  SvgPoint size;
 };
 
 Layout layout(const SurfaceFigure& figure) {
@@ -63,14 +63,14 @@ Layout layout(const SurfaceFigure& figure) {
   return result;
 }
 
-void draw_lines(report::Svg& svg, report::SvgPoint at, const std::vector<std::string>& lines) {
+void draw_lines(Svg& svg, SvgPoint at, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     svg.text(at, "soft start", line);
     at.y += kLine;
   }
 }
 
-void draw_outline(report::Svg& svg, const SurfaceFigure& figure, const SurfaceInk& ink) {
+void draw_outline(Svg& svg, const SurfaceFigure& figure, const SurfaceInk& ink) {
   const double r = figure.box->half_side;
   const double low = std::max(-r, figure.low), high = std::min(r, figure.high);
   if (!(low < high)) return;
@@ -80,17 +80,17 @@ void draw_outline(report::Svg& svg, const SurfaceFigure& figure, const SurfaceIn
   }
 }
 
-void draw_marks(report::Svg& svg, const SurfaceFigure& figure, const SurfaceInk& ink, const report::Rectangle& plot) {
-  report::LabelPlanner planner(plot);
+void draw_marks(Svg& svg, const SurfaceFigure& figure, const SurfaceInk& ink, const Rectangle& plot) {
+  LabelPlanner planner(plot);
   if (!figure.paths.empty()) {
-    const report::SvgPoint start = ink.page(standing(figure.paths.front(), 0));
+    const SvgPoint start = ink.page(standing(figure.paths.front(), 0));
     planner.avoid({start.x - 6, start.y - 6, start.x + 6, start.y + 6});
-    const report::LabelPlace place = planner.place(start, "start", kPlaneNoteSize, 10);
+    const LabelPlace place = planner.place(start, "start", kPlaneNoteSize, 10);
     svg.text(place.at, fmt::format("note {}", place.anchor), "start");
   }
   for (const PlanePath& path : figure.paths) {
-    const report::SvgPoint start = ink.page(standing(path, 0));
-    svg.element("circle", {{"class", "origin"}, {"cx", report::svg_number(start.x)}, {"cy", report::svg_number(start.y)}, {"r", "4.5"}});
+    const SvgPoint start = ink.page(standing(path, 0));
+    svg.element("circle", {{"class", "origin"}, {"cx", svg_number(start.x)}, {"cy", svg_number(start.y)}, {"r", "4.5"}});
   }
   for (const PlanePath& path : figure.paths) {
     const PlanePoint end = standing(path, path.points.size() - 1);
@@ -106,8 +106,8 @@ std::string to_svg(const SurfaceFigure& figure) {
   const SurfaceView view(places.plot, figure.azimuth, figure.elevation);
   const SurfaceInk ink(figure, grid, view);
   const std::string style = std::string(kPlaneStyle) + std::string(kSurfaceStyle) + mesh_style(figure, grid, view);
-  report::Svg svg(places.size.x, places.size.y, figure.title, figure.description, style);
-  svg.element("rect", {{"class", "page"}, {"width", report::svg_number(places.size.x)}, {"height", report::svg_number(places.size.y)}});
+  Svg svg(places.size.x, places.size.y, figure.title, figure.description, style);
+  svg.element("rect", {{"class", "page"}, {"width", svg_number(places.size.x)}, {"height", svg_number(places.size.y)}});
   svg.text({kMargin, 34}, "title start", figure.title);
   draw_lines(svg, {kMargin, 56}, places.subtitle);
   svg.text({kWidth - kMargin, places.plot.top + 14}, "formula end", figure.formula);
@@ -130,7 +130,7 @@ std::string to_svg(const SurfaceFigure& figure) {
   return svg.finish();
 }
 
-report::SvgPoint page_size(const SurfaceFigure& figure) { return layout(figure).size; }
+SvgPoint page_size(const SurfaceFigure& figure) { return layout(figure).size; }
 
 std::vector<MovingPath> moving_paths(const SurfaceFigure& figure) {
   const SurfaceGrid grid(figure);
@@ -145,4 +145,4 @@ std::vector<MovingPath> moving_paths(const SurfaceFigure& figure) {
   return paths;
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "lab/drawing/contour.h"
-#include "lab/drawing/surface_figure.h"
+#include "report/contour.h"
+#include "report/surface_figure.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 inline constexpr double kTall = 0.45;
 
@@ -34,9 +34,9 @@ class SurfaceGrid {
 class SurfaceView {
  public:
   // The block fills the area, in its middle.
-  SurfaceView(const report::Rectangle& area, double azimuth, double elevation);
+  SurfaceView(const Rectangle& area, double azimuth, double elevation);
 
-  report::SvgPoint page(BlockPoint p) const;
+  SvgPoint page(BlockPoint p) const;
   double nearness(BlockPoint p) const;  // to the reader
   // The sides that face the reader: at u, v = 1 or at 0.
   bool high_u_is_near() const { return cos_a_ > 0; }
@@ -49,7 +49,7 @@ class SurfaceView {
  private:
   double cos_a_, sin_a_, cos_e_, sin_e_;
   double scale_ = 1;
-  report::SvgPoint shift_;
+  SvgPoint shift_;
 };
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

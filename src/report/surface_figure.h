@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "lab/drawing/plane_figure.h"
+#include "report/plane_figure.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 struct SurfaceFigure {
   std::string title, subtitle, note;
@@ -28,9 +28,9 @@ struct SurfaceFigure {
 
 std::string to_svg(const SurfaceFigure& figure);
 
-report::SvgPoint page_size(const SurfaceFigure& figure);
+SvgPoint page_size(const SurfaceFigure& figure);
 
 // Also of the parts behind the surface.
 std::vector<MovingPath> moving_paths(const SurfaceFigure& figure);
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "lab/drawing/surface_block.h"
+#include "report/surface_block.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 // Steps of the colour in height and in light. The class of a tone is "g", in the box "b", and level * kMeshShades + shade.
 inline constexpr int kMeshLevels = 36, kMeshShades = 24;
@@ -13,6 +13,6 @@ inline constexpr int kMeshLevels = 36, kMeshShades = 24;
 // Style rules of the tones that draw_mesh uses.
 std::string mesh_style(const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceView& view);
 
-void draw_mesh(report::Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceView& view);
+void draw_mesh(Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceView& view);
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "lab/drawing/surface_block.h"
+#include "report/surface_block.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 // A line of the plane as it runs over the surface, cut where it appears and disappears. Parts outside the block or over a hole
 // are left out.
 struct SurfaceRun {
   bool hidden = false;
-  std::vector<report::SvgPoint> points;
+  std::vector<SvgPoint> points;
 };
 
 class SurfaceInk {
@@ -22,12 +22,12 @@ class SurfaceInk {
 
   // The place on the surface above or below a point of the plane; at the rim for a point outside, on the floor in a hole.
   BlockPoint on_surface(PlanePoint p) const;
-  report::SvgPoint page(PlanePoint p) const { return view_.page(on_surface(p)); }
+  SvgPoint page(PlanePoint p) const { return view_.page(on_surface(p)); }
   bool hidden(PlanePoint p) const { return view_.hidden(grid_, on_surface(p)); }
 
   std::vector<SurfaceRun> runs(const std::vector<PlanePoint>& line) const;
   // Hidden parts get the class "behind" too.
-  void draw(report::Svg& svg, const std::string& classes, const std::vector<SurfaceRun>& runs) const;
+  void draw(Svg& svg, const std::string& classes, const std::vector<SurfaceRun>& runs) const;
 
  private:
   const SurfaceFigure& figure_;
@@ -36,6 +36,6 @@ class SurfaceInk {
 };
 
 // Lines of equal height at round steps between the bottom and the top.
-void draw_contours(report::Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceInk& ink);
+void draw_contours(Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceInk& ink);
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -1,9 +1,9 @@
-#include "lab/drawing/surface_ink.h"
+#include "report/surface_ink.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr int kContours = 9, kContourCells = 120;
@@ -33,7 +33,7 @@ std::vector<SurfaceRun> SurfaceInk::runs(const std::vector<PlanePoint>& line) co
     }
     const BlockPoint at{u, v, w};
     const bool behind = view_.hidden(grid_, at);
-    const report::SvgPoint page = view_.page(at);
+    const SvgPoint page = view_.page(at);
     if (!connected || behind != result.back().hidden) {
       SurfaceRun next{behind, {}};
       if (connected) next.points.push_back(result.back().points.back());
@@ -58,27 +58,27 @@ std::vector<SurfaceRun> SurfaceInk::runs(const std::vector<PlanePoint>& line) co
   return result;
 }
 
-void SurfaceInk::draw(report::Svg& svg, const std::string& classes, const std::vector<SurfaceRun>& runs) const {
+void SurfaceInk::draw(Svg& svg, const std::string& classes, const std::vector<SurfaceRun>& runs) const {
   for (const SurfaceRun& run : runs) {
     if (run.points.size() < 2) continue;
     svg.element("path", {{"class", run.hidden ? classes + " behind" : classes},
-                         {"d", report::svg_path(simplified(run.points, 0.08), Ends::open)}});
+                         {"d", svg_path(simplified(run.points, 0.08), Ends::open)}});
   }
 }
 
-void draw_contours(report::Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceInk& ink) {
+void draw_contours(Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceInk& ink) {
   if (!(grid.bottom() < grid.top())) return;
-  const report::Rectangle area{0, 0, 1, 1};
-  const ContourGrid contours(area, kContourCells, [&](report::SvgPoint p) {
+  const Rectangle area{0, 0, 1, 1};
+  const ContourGrid contours(area, kContourCells, [&](SvgPoint p) {
     const double w = grid.w(p.x, p.y);
     return std::isnan(w) ? -INFINITY : w;
   });
   const double side = figure.high - figure.low;
   for (int i = 1; i <= kContours; ++i) {
-    for (auto& loop : contours.above(report::kTall * i / (kContours + 1))) {
+    for (auto& loop : contours.above(kTall * i / (kContours + 1))) {
       loop.push_back(loop.front());
       std::vector<PlanePoint> line;
-      for (const report::SvgPoint& p : loop) line.push_back({figure.low + p.x * side, figure.low + p.y * side});
+      for (const SvgPoint& p : loop) line.push_back({figure.low + p.x * side, figure.low + p.y * side});
       std::vector<SurfaceRun> runs = ink.runs(line);
       std::erase_if(runs, [](const SurfaceRun& run) { return run.hidden; });
       ink.draw(svg, "contour", runs);
@@ -86,4 +86,4 @@ void draw_contours(report::Svg& svg, const SurfaceFigure& figure, const SurfaceG
   }
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -6,7 +6,7 @@
 
 #include "report/svg.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 struct Rectangle {
   double left, top, right, bottom;
@@ -15,17 +15,17 @@ struct Rectangle {
 // Values of a function at the corners of cells x cells squares.
 class ContourGrid {
  public:
-  ContourGrid(const report::Rectangle& area, int cells, const std::function<double(report::SvgPoint)>& value);
+  ContourGrid(const Rectangle& area, int cells, const std::function<double(SvgPoint)>& value);
 
   // Closed loops around the places where the function is above the level; fill them by the even-odd rule. At the rim of the
   // area the loops run half a cell outside of it, so clip.
-  std::vector<std::vector<report::SvgPoint>> above(double level) const;
+  std::vector<std::vector<SvgPoint>> above(double level) const;
 
  private:
   double at(int column, int row) const;  // -inf in the ring around the area
-  report::SvgPoint crossing(int edge, double level) const;
+  SvgPoint crossing(int edge, double level) const;
 
-  report::Rectangle area_;
+  Rectangle area_;
   int cells_;
   int width_;  // grid points in a row, with the ring
   std::vector<double> values_;
@@ -33,6 +33,6 @@ class ContourGrid {
 
 // The path without the points that lie closer than `tolerance` to the line between those that stay (Douglas-Peucker). Of more
 // than 20000 points it sees that many, equally spaced: more cannot be told apart.
-std::vector<report::SvgPoint> simplified(const std::vector<report::SvgPoint>& path, double tolerance);
+std::vector<SvgPoint> simplified(const std::vector<SvgPoint>& path, double tolerance);
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -1,4 +1,4 @@
-#include "lab/drawing/plane_marker.h"
+#include "report/plane_marker.h"
 
 #include <array>
 #include <cmath>
@@ -9,14 +9,14 @@
 #include "report/chart_plot.h"
 #include "report/chart_style.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr double kUp = -std::numbers::pi / 2, kDown = -kUp, kDiagonal = kDown / 2;
 constexpr double kRing = 6.5;
 
-std::vector<report::SvgPoint> polygon(std::size_t corners, double start, double radius) {
-  std::vector<report::SvgPoint> points;
+std::vector<SvgPoint> polygon(std::size_t corners, double start, double radius) {
+  std::vector<SvgPoint> points;
   for (std::size_t i = 0; i < corners; ++i) {
     const double angle = start + 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(corners);
     points.push_back({radius * std::cos(angle), radius * std::sin(angle)});
@@ -24,9 +24,9 @@ std::vector<report::SvgPoint> polygon(std::size_t corners, double start, double 
   return points;
 }
 
-std::vector<report::SvgPoint> plus(double start) {
+std::vector<SvgPoint> plus(double start) {
   constexpr double kReach = 1.18, kHalf = 0.36;  // direction of an arm's corner from its axis
-  std::vector<report::SvgPoint> points;
+  std::vector<SvgPoint> points;
   for (int arm = 0; arm < 4; ++arm) {
     const double axis = start + arm * kDown;
     for (const double side : {-kHalf, kHalf})
@@ -37,7 +37,7 @@ std::vector<report::SvgPoint> plus(double start) {
 }
 
 // Corners of the shape with radius one; of equal weight to the eye.
-std::vector<report::SvgPoint> shape(std::size_t style) {
+std::vector<SvgPoint> shape(std::size_t style) {
   switch (style) {
     case 1:
       return polygon(4, kDiagonal, 1.25);
@@ -60,24 +60,24 @@ std::vector<report::SvgPoint> shape(std::size_t style) {
 
 }  // namespace
 
-std::string marker_path(report::SvgPoint at, std::size_t series, double radius) {
-  std::vector<report::SvgPoint> corners = shape(series % report::kSeriesStyles);
-  for (report::SvgPoint& corner : corners) corner = {at.x + radius * corner.x, at.y + radius * corner.y};
-  return report::svg_path(corners, Ends::closed);
+std::string marker_path(SvgPoint at, std::size_t series, double radius) {
+  std::vector<SvgPoint> corners = shape(series % kSeriesStyles);
+  for (SvgPoint& corner : corners) corner = {at.x + radius * corner.x, at.y + radius * corner.y};
+  return svg_path(corners, Ends::closed);
 }
 
-void draw_marker(report::Svg& svg, report::SvgPoint at, std::size_t series, std::string_view classes) {
+void draw_marker(Svg& svg, SvgPoint at, std::size_t series, std::string_view classes) {
   svg.element("path", {{"class", style_class(classes, series)}, {"d", marker_path(at, series, kMarkerRadius)}});
 }
 
-void draw_ring(report::Svg& svg, report::SvgPoint at, report::CurveStyle style) {
+void draw_ring(Svg& svg, SvgPoint at, CurveStyle style) {
   svg.element("circle", {{"class", fmt::format("{} ring", class_of(style))},
-                         {"cx", report::svg_number(at.x)},
-                         {"cy", report::svg_number(at.y)},
-                         {"r", report::svg_number(kRing)}});
+                         {"cx", svg_number(at.x)},
+                         {"cy", svg_number(at.y)},
+                         {"r", svg_number(kRing)}});
 }
 
-std::string_view class_of(report::CurveStyle style) {
+std::string_view class_of(CurveStyle style) {
   constexpr std::array<std::string_view, 3> names{"thin", "band", "dotted"};
   return names[static_cast<std::size_t>(style)];
 }
@@ -89,4 +89,4 @@ PlanePoint standing(const PlanePath& path, std::size_t step) {
   return {};
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

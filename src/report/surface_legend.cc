@@ -1,4 +1,4 @@
-#include "lab/drawing/surface_legend.h"
+#include "report/surface_legend.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,18 +7,18 @@
 
 #include "report/chart_plot.h"
 #include "report/chart_text.h"
-#include "lab/drawing/plane_marker.h"
-#include "lab/drawing/plane_style.h"
+#include "report/plane_marker.h"
+#include "report/plane_style.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr double kRow = 24, kSample = 26, kGap = 8, kBetween = 26;
 
 struct Entry {
   std::string label, style_class;
-  std::function<void(report::Svg& svg, report::SvgPoint left)> sample;  // from left, in the middle of the row
-  report::SvgPoint at;
+  std::function<void(Svg& svg, SvgPoint left)> sample;  // from left, in the middle of the row
+  SvgPoint at;
 };
 
 std::vector<Entry> entries(const SurfaceFigure& figure, double width) {
@@ -26,7 +26,7 @@ std::vector<Entry> entries(const SurfaceFigure& figure, double width) {
   for (const PlanePath& path : figure.paths) {
     all.push_back({path.name,
                    style_class("name", path.series),
-                   [series = path.series](report::Svg& svg, report::SvgPoint left) {
+                   [series = path.series](Svg& svg, SvgPoint left) {
                      draw_line(svg, style_class("path key", series), left, {left.x + kSample, left.y});
                      draw_marker(svg, {left.x + kSample / 2, left.y}, series, "mark key");
                    },
@@ -36,7 +36,7 @@ std::vector<Entry> entries(const SurfaceFigure& figure, double width) {
     if (curve.label.empty() || curve.points.empty()) continue;
     all.push_back({curve.label,
                    "entry",
-                   [&curve](report::Svg& svg, report::SvgPoint left) {
+                   [&curve](Svg& svg, SvgPoint left) {
                      if (curve.points.size() > 1) {
                        draw_line(svg, fmt::format("curve {}", class_of(curve.style)), {left.x + 4, left.y},
                                  {left.x + kSample - 4, left.y});
@@ -49,18 +49,18 @@ std::vector<Entry> entries(const SurfaceFigure& figure, double width) {
   if (figure.box && !figure.box->label.empty()) {
     all.push_back({figure.box->label,
                    "entry",
-                   [](report::Svg& svg, report::SvgPoint left) {
+                   [](Svg& svg, SvgPoint left) {
                      svg.element("rect", {{"class", "region"},
-                                          {"x", report::svg_number(left.x + 4)},
-                                          {"y", report::svg_number(left.y - 7)},
-                                          {"width", report::svg_number(kSample - 8)},
+                                          {"x", svg_number(left.x + 4)},
+                                          {"y", svg_number(left.y - 7)},
+                                          {"width", svg_number(kSample - 8)},
                                           {"height", "14"}});
                    },
                    {}});
   }
-  report::SvgPoint at;
+  SvgPoint at;
   for (Entry& entry : all) {
-    const double needed = kSample + kGap + report::text_width(entry.label, kPathNameSize);
+    const double needed = kSample + kGap + text_width(entry.label, kPathNameSize);
     if (at.x > 0 && at.x + needed > width) at = {0, at.y + kRow};
     entry.at = at;
     at.x += needed + kBetween;
@@ -76,12 +76,12 @@ double surface_legend_height(const SurfaceFigure& figure, double width) {
   return height;
 }
 
-void draw_surface_legend(report::Svg& svg, const SurfaceFigure& figure, report::SvgPoint left_top, double width) {
+void draw_surface_legend(Svg& svg, const SurfaceFigure& figure, SvgPoint left_top, double width) {
   for (const Entry& entry : entries(figure, width)) {
-    const report::SvgPoint left{left_top.x + entry.at.x, left_top.y + entry.at.y + kRow / 2};
+    const SvgPoint left{left_top.x + entry.at.x, left_top.y + entry.at.y + kRow / 2};
     entry.sample(svg, left);
     svg.text({left.x + kSample + kGap, left.y + 4.5}, entry.style_class + " start", entry.label);
   }
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -8,13 +8,13 @@
 
 #include "report/svg.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 struct MovingPath {
   std::size_t series = 0;
   std::string name;
   std::size_t steps = 0;         // of the whole path: its points less one
-  std::vector<report::SvgPoint> points;  // the start, the end and what lies equally spaced between, at most kMovingPoints
+  std::vector<SvgPoint> points;  // the start, the end and what lies equally spaced between, at most kMovingPoints
 };
 
 inline constexpr std::size_t kMovingPoints = 400;
@@ -29,6 +29,6 @@ inline std::vector<std::size_t> moving_steps(std::size_t points) {
 
 // For the page's script: {"width", "height", "paths": [{"name", "series", "steps", "marker", "points": [x, y, x, y, ...]}]},
 // safe inside <script>. `size`: of the SVG.
-std::string moving_json(report::SvgPoint size, const std::vector<MovingPath>& paths);
+std::string moving_json(SvgPoint size, const std::vector<MovingPath>& paths);
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

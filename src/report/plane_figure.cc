@@ -1,4 +1,4 @@
-#include "lab/drawing/plane_figure.h"
+#include "report/plane_figure.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,11 @@
 
 #include "report/chart_plot.h"
 #include "report/chart_text.h"
-#include "lab/drawing/plane_marker.h"
-#include "lab/drawing/plane_panel.h"
-#include "lab/drawing/plane_style.h"
+#include "report/plane_marker.h"
+#include "report/plane_panel.h"
+#include "report/plane_style.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr double kPlot = 440, kGap = 76, kLeft = 56, kRight = 24, kInner = 2 * kPlot + kGap;
@@ -21,14 +21,14 @@ constexpr double kBelowAxes = 52, kBelowTable = 34, kBetweenRows = 40, kFoot = 1
 
 // Where everything stands. The note is beside the last panel if that is alone in its row.
 struct Place {
-  report::Rectangle plot;
-  report::SvgPoint table;
+  Rectangle plot;
+  SvgPoint table;
 };
 
 struct Layout {
   std::vector<std::string> subtitle, note;
   std::vector<Place> panels;
-  report::SvgPoint note_at, size;
+  SvgPoint note_at, size;
 };
 
 Layout layout(const PlaneFigure& figure) {
@@ -39,8 +39,8 @@ Layout layout(const PlaneFigure& figure) {
     const bool left = i % 2 == 0, alone = left && i + 1 == figure.panels.size();
     const double x = left ? kLeft : kLeft + kPlot + kGap;
     const double rows = static_cast<double>(figure.panels[i].paths.size()) * kRow;
-    const report::Rectangle plot{x, top, x + kPlot, top + kPlot};
-    const report::SvgPoint table = alone ? report::SvgPoint{plot.right + kGap, top + kBesideTop} : report::SvgPoint{x, plot.bottom + kTable};
+    const Rectangle plot{x, top, x + kPlot, top + kPlot};
+    const SvgPoint table = alone ? SvgPoint{plot.right + kGap, top + kBesideTop} : SvgPoint{x, plot.bottom + kTable};
     result.panels.push_back({plot, table});
     const double bottom = std::max(plot.bottom + kBelowAxes, table.y + 7 + rows + kBelowTable);
     result.size.y = std::max(result.size.y, bottom);
@@ -55,14 +55,14 @@ Layout layout(const PlaneFigure& figure) {
   return result;
 }
 
-void draw_lines(report::Svg& svg, report::SvgPoint at, const std::vector<std::string>& lines) {
+void draw_lines(Svg& svg, SvgPoint at, const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     svg.text(at, "soft start", line);
     at.y += kLine;
   }
 }
 
-void draw_table(report::Svg& svg, report::SvgPoint at, const PlaneFigure& figure, const PlanePanel& panel) {
+void draw_table(Svg& svg, SvgPoint at, const PlaneFigure& figure, const PlanePanel& panel) {
   const double left = at.x, top = at.y;
   const auto line = [&svg, left](double y) { draw_line(svg, "rule", {left, y}, {left + kPlot, y}); };
   for (const PlaneColumn& column : figure.columns) svg.text({left + column.right * kPlot, top}, "head end", column.head);
@@ -100,8 +100,8 @@ std::string pretty(double value) {
 
 std::string to_svg(const PlaneFigure& figure) {
   const Layout places = layout(figure);
-  report::Svg svg(places.size.x, places.size.y, figure.title, figure.description, kPlaneStyle);
-  svg.element("rect", {{"class", "page"}, {"width", report::svg_number(places.size.x)}, {"height", report::svg_number(places.size.y)}});
+  Svg svg(places.size.x, places.size.y, figure.title, figure.description, kPlaneStyle);
+  svg.element("rect", {{"class", "page"}, {"width", svg_number(places.size.x)}, {"height", svg_number(places.size.y)}});
   svg.text({kLeft, 34}, "title start", figure.title);
   draw_lines(svg, {kLeft, 56}, places.subtitle);
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
@@ -116,7 +116,7 @@ std::string to_svg(const PlaneFigure& figure) {
   return svg.finish();
 }
 
-report::SvgPoint page_size(const PlaneFigure& figure) { return layout(figure).size; }
+SvgPoint page_size(const PlaneFigure& figure) { return layout(figure).size; }
 
 std::vector<MovingPath> moving_paths(const PlaneFigure& figure) {
   const Layout places = layout(figure);
@@ -127,4 +127,4 @@ std::vector<MovingPath> moving_paths(const PlaneFigure& figure) {
   return all;
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

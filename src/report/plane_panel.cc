@@ -1,4 +1,4 @@
-#include "lab/drawing/plane_panel.h"
+#include "report/plane_panel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,10 @@
 
 #include "report/chart_plot.h"
 #include "report/label.h"
-#include "lab/drawing/plane_marker.h"
-#include "lab/drawing/plane_style.h"
+#include "report/plane_marker.h"
+#include "report/plane_style.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr int kCells = 120;
@@ -20,15 +20,15 @@ constexpr std::size_t kTicks = 8;
 // The square part of the plane that is shown, and where on the page.
 struct View {
   double low, high;
-  report::Rectangle area;
+  Rectangle area;
 
   double scale() const { return (area.right - area.left) / (high - low); }
-  report::SvgPoint page(PlanePoint p) const { return {area.left + (p.x - low) * scale(), area.bottom - (p.y - low) * scale()}; }
-  PlanePoint plane(report::SvgPoint p) const { return {low + (p.x - area.left) / scale(), low + (area.bottom - p.y) / scale()}; }
+  SvgPoint page(PlanePoint p) const { return {area.left + (p.x - low) * scale(), area.bottom - (p.y - low) * scale()}; }
+  PlanePoint plane(SvgPoint p) const { return {low + (p.x - area.left) / scale(), low + (area.bottom - p.y) / scale()}; }
   // Far outside they come nearer, so that the numbers stay short; without those that are not finite.
-  std::vector<report::SvgPoint> page(const std::vector<PlanePoint>& points) const {
+  std::vector<SvgPoint> page(const std::vector<PlanePoint>& points) const {
     const double side = high - low;
-    std::vector<report::SvgPoint> result;
+    std::vector<SvgPoint> result;
     for (const PlanePoint& p : points) {
       if (std::isfinite(p.x) && std::isfinite(p.y))
         result.push_back(page(PlanePoint{std::clamp(p.x, low - side, high + side), std::clamp(p.y, low - side, high + side)}));
@@ -36,16 +36,16 @@ struct View {
     return result;
   }
   // On the rim if it is outside.
-  report::SvgPoint marked(PlanePoint p) const { return page(PlanePoint{std::clamp(p.x, low, high), std::clamp(p.y, low, high)}); }
+  SvgPoint marked(PlanePoint p) const { return page(PlanePoint{std::clamp(p.x, low, high), std::clamp(p.y, low, high)}); }
 };
 
 PlanePoint end_of(const PlanePath& path) { return standing(path, path.points.size() - 1); }
 
-void draw_hills(report::Svg& svg, const View& view, const PlanePanel& panel) {
+void draw_hills(Svg& svg, const View& view, const PlanePanel& panel) {
   constexpr double kHuge = 1e300;
   constexpr int kSamples = 24;
   // What is not a number is as low as can be: no contour encloses it.
-  const auto height = [&](report::SvgPoint p) {
+  const auto height = [&](SvgPoint p) {
     const double value = panel.height(view.plane(p));
     return std::isnan(value) ? -INFINITY : std::clamp(value, -kHuge, kHuge);
   };
@@ -64,31 +64,31 @@ void draw_hills(report::Svg& svg, const View& view, const PlanePanel& panel) {
     std::string data;
     for (auto& loop : grid.above(low + (top - low) * (band + 0.4) / kBands)) {
       loop.push_back(loop.front());
-      data += report::svg_path(simplified(loop, 0.1), Ends::closed);
+      data += svg_path(simplified(loop, 0.1), Ends::closed);
     }
     if (!data.empty()) svg.element("path", {{"class", "hill"}, {"d", data}});
   }
 }
 
-void draw_trace(report::Svg& svg, const std::string& classes, const std::vector<report::SvgPoint>& points) {
-  svg.element("path", {{"class", classes}, {"d", report::svg_path(simplified(points, 0.08), Ends::open)}});
+void draw_trace(Svg& svg, const std::string& classes, const std::vector<SvgPoint>& points) {
+  svg.element("path", {{"class", classes}, {"d", svg_path(simplified(points, 0.08), Ends::open)}});
 }
 
-void draw_curve(report::Svg& svg, const PlaneCurve& curve, const std::vector<report::SvgPoint>& points) {
+void draw_curve(Svg& svg, const PlaneCurve& curve, const std::vector<SvgPoint>& points) {
   if (points.size() > 1) draw_trace(svg, fmt::format("curve {}", class_of(curve.style)), points);
   if (points.size() == 1) draw_ring(svg, points[0], curve.style);
 }
 
-void draw_box(report::Svg& svg, const View& view, report::LabelPlanner& planner, double half_side) {
-  const report::SvgPoint corner = view.page(PlanePoint{-half_side, half_side});
+void draw_box(Svg& svg, const View& view, LabelPlanner& planner, double half_side) {
+  const SvgPoint corner = view.page(PlanePoint{-half_side, half_side});
   const double side = 2 * half_side * view.scale();
   svg.element("rect", {{"class", "box"},
-                       {"x", report::svg_number(corner.x)},
-                       {"y", report::svg_number(corner.y)},
-                       {"width", report::svg_number(side)},
-                       {"height", report::svg_number(side)}});
+                       {"x", svg_number(corner.x)},
+                       {"y", svg_number(corner.y)},
+                       {"width", svg_number(side)},
+                       {"height", svg_number(side)}});
   constexpr int kPoints = 400;
-  std::vector<report::SvgPoint> edges;
+  std::vector<SvgPoint> edges;
   for (int i = 0; i <= kPoints; ++i) {
     edges.push_back({corner.x + side * i / kPoints, corner.y});
     edges.push_back({corner.x + side, corner.y + side * i / kPoints});
@@ -96,13 +96,13 @@ void draw_box(report::Svg& svg, const View& view, report::LabelPlanner& planner,
   planner.avoid(edges);
 }
 
-void draw_axes(report::Svg& svg, const View& view) {
-  const report::Rectangle& a = view.area;
-  const auto number = [](double v) { return report::svg_number(v); };
-  const std::vector<double> ticks = report::axis_ticks(view.low, view.high, report::Scale::linear, kTicks);
-  const std::vector<std::string> labels = tick_labels(ticks, report::Scale::linear);
+void draw_axes(Svg& svg, const View& view) {
+  const Rectangle& a = view.area;
+  const auto number = [](double v) { return svg_number(v); };
+  const std::vector<double> ticks = axis_ticks(view.low, view.high, Scale::linear, kTicks);
+  const std::vector<std::string> labels = tick_labels(ticks, Scale::linear);
   for (std::size_t i = 0; i < ticks.size(); ++i) {
-    const report::SvgPoint p = view.page(PlanePoint{ticks[i], ticks[i]});
+    const SvgPoint p = view.page(PlanePoint{ticks[i], ticks[i]});
     draw_line(svg, "tick", {p.x, a.bottom}, {p.x, a.bottom + 5});
     draw_line(svg, "tick", {a.left - 5, p.y}, {a.left, p.y});
     svg.text({p.x, a.bottom + 18}, "axis middle", labels[i]);
@@ -117,34 +117,34 @@ void draw_axes(report::Svg& svg, const View& view) {
   svg.text({a.left - 26, a.top + 8}, "axis end", "y");
 }
 
-void draw_label(report::Svg& svg, report::LabelPlanner& planner, report::SvgPoint point, const std::string& classes, std::string_view words,
+void draw_label(Svg& svg, LabelPlanner& planner, SvgPoint point, const std::string& classes, std::string_view words,
                 double size, double gap) {
-  const report::LabelPlace place = planner.place(point, words, size, gap);
+  const LabelPlace place = planner.place(point, words, size, gap);
   svg.text(place.at, fmt::format("{} {}", classes, place.anchor), words);
 }
 
-report::Rectangle around(report::SvgPoint p, double reach) { return {p.x - reach, p.y - reach, p.x + reach, p.y + reach}; }
+Rectangle around(SvgPoint p, double reach) { return {p.x - reach, p.y - reach, p.x + reach, p.y + reach}; }
 
 // The different points where paths start.
-std::vector<report::SvgPoint> starts(const View& view, const PlanePanel& panel) {
-  std::vector<report::SvgPoint> found;
+std::vector<SvgPoint> starts(const View& view, const PlanePanel& panel) {
+  std::vector<SvgPoint> found;
   for (const PlanePath& path : panel.paths) {
-    const report::SvgPoint p = view.marked(standing(path, 0));
-    if (std::none_of(found.begin(), found.end(), [p](report::SvgPoint o) { return std::hypot(o.x - p.x, o.y - p.y) < 1; }))
+    const SvgPoint p = view.marked(standing(path, 0));
+    if (std::none_of(found.begin(), found.end(), [p](SvgPoint o) { return std::hypot(o.x - p.x, o.y - p.y) < 1; }))
       found.push_back(p);
   }
   return found;
 }
 
 // Starts and ends, then the labels of everything: the names of the paths choose their places first.
-void draw_marks(report::Svg& svg, const View& view, report::LabelPlanner& planner, const PlanePanel& panel) {
-  const std::vector<report::SvgPoint> from = starts(view, panel);
-  for (const report::SvgPoint& p : from) {
-    svg.element("circle", {{"class", "origin"}, {"cx", report::svg_number(p.x)}, {"cy", report::svg_number(p.y)}, {"r", "4.5"}});
+void draw_marks(Svg& svg, const View& view, LabelPlanner& planner, const PlanePanel& panel) {
+  const std::vector<SvgPoint> from = starts(view, panel);
+  for (const SvgPoint& p : from) {
+    svg.element("circle", {{"class", "origin"}, {"cx", svg_number(p.x)}, {"cy", svg_number(p.y)}, {"r", "4.5"}});
     planner.avoid(around(p, 6));
   }
   for (const PlanePath& path : panel.paths) {
-    const report::SvgPoint end = view.marked(end_of(path));
+    const SvgPoint end = view.marked(end_of(path));
     draw_marker(svg, end, path.series);
     planner.avoid(around(end, 7));
   }
@@ -165,16 +165,16 @@ void draw_marks(report::Svg& svg, const View& view, report::LabelPlanner& planne
 
 }  // namespace
 
-void draw_panel(report::Svg& svg, const report::Rectangle& area, const PlanePanel& panel) {
+void draw_panel(Svg& svg, const Rectangle& area, const PlanePanel& panel) {
   const View view{panel.low, panel.high, area};
-  const auto left = report::svg_number(area.left), top = report::svg_number(area.top);
-  const auto width = report::svg_number(area.right - area.left), height = report::svg_number(area.bottom - area.top);
+  const auto left = svg_number(area.left), top = svg_number(area.top);
+  const auto width = svg_number(area.right - area.left), height = svg_number(area.bottom - area.top);
   const auto clip = fmt::format("clip-{}", panel.id);
   svg.open("clipPath", {{"id", clip}});
   svg.element("rect", {{"x", left}, {"y", top}, {"width", width}, {"height", height}});
   svg.close();
 
-  report::LabelPlanner planner(area);
+  LabelPlanner planner(area);
   svg.open("g", {{"clip-path", fmt::format("url(#{})", clip)}});
   svg.element("rect", {{"class", "plot"}, {"x", left}, {"y", top}, {"width", width}, {"height", height}});
   draw_hills(svg, view, panel);
@@ -195,7 +195,7 @@ void draw_panel(report::Svg& svg, const report::Rectangle& area, const PlanePane
   draw_axes(svg, view);
 }
 
-std::vector<MovingPath> moving_paths(const report::Rectangle& area, const PlanePanel& panel) {
+std::vector<MovingPath> moving_paths(const Rectangle& area, const PlanePanel& panel) {
   const View view{panel.low, panel.high, area};
   std::vector<MovingPath> paths;
   for (const PlanePath& path : panel.paths) {
@@ -206,4 +206,4 @@ std::vector<MovingPath> moving_paths(const report::Rectangle& area, const PlaneP
   return paths;
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -1,4 +1,4 @@
-#include "lab/drawing/surface_mesh.h"
+#include "report/surface_mesh.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr double kAhead = 1.1, kLightUp = 0.9;
@@ -88,17 +88,17 @@ class Mesh {
     const double length = std::hypot(du, dv, 1), shine = (light_.w - light_.u * du - light_.v * dv) / length;
     const double u = (a.u + b.u) / 2, v = (a.v + d.v) / 2;
     const bool in_box = u > low_ && u < high_ && v > low_ && v < high_;
-    return {false, in_box, faces_reader, step(middle / report::kTall, kMeshLevels), step((shine + 0.25) / 1.25, kMeshShades)};
+    return {false, in_box, faces_reader, step(middle / kTall, kMeshLevels), step((shine + 0.25) / 1.25, kMeshShades)};
   }
 
   // Quadrilaterals from `first` to before `last` of a column of the grid, as one shape.
-  void draw(report::Svg& svg, std::size_t column, std::size_t first, std::size_t last) const {
+  void draw(Svg& svg, std::size_t column, std::size_t first, std::size_t last) const {
     const Tone common = tone(column, first);
     if (common.hole) return;
-    std::vector<report::SvgPoint> shape;
+    std::vector<SvgPoint> shape;
     for (std::size_t row = first; row <= last; ++row) shape.push_back(view_.page(grid_.corner(column, row)));
     for (std::size_t row = last + 1; row-- > first;) shape.push_back(view_.page(grid_.corner(column + 1, row)));
-    svg.element("path", {{"class", common.name()}, {"d", report::svg_path(shape, Ends::closed)}});
+    svg.element("path", {{"class", common.name()}, {"d", svg_path(shape, Ends::closed)}});
   }
 
  private:
@@ -116,13 +116,13 @@ class Mesh {
 };
 
 // A cut side of the block below the surface; not under holes.
-void draw_side(report::Svg& svg, const SurfaceGrid& grid, const SurfaceView& view, bool along_u, std::size_t line) {
-  std::vector<report::SvgPoint> shape, foot;
+void draw_side(Svg& svg, const SurfaceGrid& grid, const SurfaceView& view, bool along_u, std::size_t line) {
+  std::vector<SvgPoint> shape, foot;
   const auto finish = [&] {
     shape.insert(shape.end(), foot.rbegin(), foot.rend());
     if (foot.size() > 1)
       svg.element("path",
-                  {{"class", along_u ? "side" : "side turned"}, {"d", report::svg_path(simplified(shape, 0.03), Ends::closed)}});
+                  {{"class", along_u ? "side" : "side turned"}, {"d", svg_path(simplified(shape, 0.03), Ends::closed)}});
     shape.clear();
     foot.clear();
   };
@@ -159,7 +159,7 @@ std::string mesh_style(const SurfaceFigure& figure, const SurfaceGrid& grid, con
       light, dark);
 }
 
-void draw_mesh(report::Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceView& view) {
+void draw_mesh(Svg& svg, const SurfaceFigure& figure, const SurfaceGrid& grid, const SurfaceView& view) {
   const Mesh mesh(figure, grid, view);
   const std::size_t cells = grid.cells();
   svg.open("g", {{"class", "skin"}});
@@ -182,4 +182,4 @@ void draw_mesh(report::Svg& svg, const SurfaceFigure& figure, const SurfaceGrid&
   draw_side(svg, grid, view, false, view.high_u_is_near() ? cells : 0);
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

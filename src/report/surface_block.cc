@@ -1,10 +1,10 @@
-#include "lab/drawing/surface_block.h"
+#include "report/surface_block.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace cautious::lab {
+namespace cautious::report {
 namespace {
 
 constexpr std::size_t kCells = 72;
@@ -40,7 +40,7 @@ SurfaceGrid::SurfaceGrid(const SurfaceFigure& figure) : lines_(grid_lines(figure
   if (!(bottom_ <= top_)) bottom_ = top_ = 0;
   // Halves, because the difference of two finite heights may not be.
   const double extent = top_ / 2 - bottom_ / 2;
-  for (double& w : w_) w = std::isnan(w) ? w : extent > 0 ? report::kTall * ((w / 2 - bottom_ / 2) / extent) : report::kTall / 2;
+  for (double& w : w_) w = std::isnan(w) ? w : extent > 0 ? kTall * ((w / 2 - bottom_ / 2) / extent) : kTall / 2;
 }
 
 BlockPoint SurfaceGrid::corner(std::size_t column, std::size_t row) const {
@@ -60,14 +60,14 @@ double SurfaceGrid::w(double u, double v) const {
                    std::lerp(corner(column, row + 1).w, corner(column + 1, row + 1).w, across), along);
 }
 
-SurfaceView::SurfaceView(const report::Rectangle& area, double azimuth, double elevation)
+SurfaceView::SurfaceView(const Rectangle& area, double azimuth, double elevation)
     : cos_a_(std::cos(azimuth * std::numbers::pi / 180)),
       sin_a_(std::sin(azimuth * std::numbers::pi / 180)),
       cos_e_(std::cos(elevation * std::numbers::pi / 180)),
       sin_e_(std::sin(elevation * std::numbers::pi / 180)) {
   double left = INFINITY, top = INFINITY, right = -INFINITY, bottom = -INFINITY;
   for (int corner = 0; corner < 8; ++corner) {
-    const report::SvgPoint p = page({corner % 2 * 1.0, corner / 2 % 2 * 1.0, corner / 4 * report::kTall});
+    const SvgPoint p = page({corner % 2 * 1.0, corner / 2 % 2 * 1.0, corner / 4 * kTall});
     left = std::min(left, p.x);
     right = std::max(right, p.x);
     top = std::min(top, p.y);
@@ -78,7 +78,7 @@ SurfaceView::SurfaceView(const report::Rectangle& area, double azimuth, double e
   shift_ = {area.left + (width - scale_ * (left + right)) / 2, area.top + (height - scale_ * (top + bottom)) / 2};
 }
 
-report::SvgPoint SurfaceView::page(BlockPoint p) const {
+SvgPoint SurfaceView::page(BlockPoint p) const {
   const double across = cos_a_ * p.v - sin_a_ * p.u;
   const double up = cos_e_ * p.w - sin_e_ * (cos_a_ * p.u + sin_a_ * p.v);
   return {shift_.x + scale_ * across, shift_.y - scale_ * up};
@@ -93,9 +93,9 @@ bool SurfaceView::hidden(const SurfaceGrid& grid, BlockPoint p) const {
   const double step = 0.4 / static_cast<double>(grid.cells()), rise = sin_e_ / cos_e_;
   for (double far = step;; far += step) {
     const double u = p.u + far * cos_a_, v = p.v + far * sin_a_, w = p.w + far * rise;
-    if (u < 0 || u > 1 || v < 0 || v > 1 || w > report::kTall) return false;
+    if (u < 0 || u > 1 || v < 0 || v > 1 || w > kTall) return false;
     if (grid.w(u, v) > w + kClear) return true;
   }
 }
 
-}  // namespace cautious::lab
+}  // namespace cautious::report

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "lab/drawing/moving_path.h"
+#include "report/moving_path.h"
 #include "report/svg.h"
 
-namespace cautious::lab {
+namespace cautious::report {
 
 struct PlanePoint {
   double x = 0, y = 0;
@@ -22,7 +22,7 @@ struct PlanePoint {
 enum class CurveStyle { thin, band, dotted };
 
 struct PlaneCurve {
-  report::CurveStyle style{};
+  CurveStyle style{};
   std::string label;               // beside the curve, toward its end; may be empty
   std::vector<PlanePoint> points;  // a single one is drawn as a ring
 };
@@ -63,7 +63,7 @@ struct PlaneFigure {
 
 std::string to_svg(const PlaneFigure& figure);
 
-report::SvgPoint page_size(const PlaneFigure& figure);
+SvgPoint page_size(const PlaneFigure& figure);
 
 // Of all panels, one after the other.
 std::vector<MovingPath> moving_paths(const PlaneFigure& figure);
@@ -71,4 +71,4 @@ std::vector<MovingPath> moving_paths(const PlaneFigure& figure);
 // "0.41", or with a power of ten where that would be mostly zeros: "4×10⁻⁸".
 std::string pretty(double value);
 
-}  // namespace cautious::lab
+}  // namespace cautious::report
