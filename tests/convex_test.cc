@@ -1,5 +1,5 @@
 // K and its subgradient: by hand, by the subgradient inequality, by finite differences, and at the awkward values.
-#include <cautious/convex.h>
+#include <cautious/rules/lion_k.h>
 
 #include <cmath>
 #include <limits>

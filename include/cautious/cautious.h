@@ -1,7 +1,6 @@
 // Umbrella: all a user of raw buffers needs.
 #pragma once
 
-#include <cautious/convex.h>
 #include <cautious/error.h>
 #include <cautious/optimizer.h>
 #include <cautious/polar.h>

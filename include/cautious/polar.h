@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include <cautious/field.h>
+#include <cautious/detail/field.h>
 
 namespace cautious {
 

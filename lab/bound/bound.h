@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <cautious/field.h>
+#include <cautious/detail/field.h>
 
 #include "lab/experiment.h"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include <cautious/convex.h>
+#include <cautious/rules/lion_k.h>
 
 #include "lab/dynamics/inclusion.h"
 #include "lab/problem/problem.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <cautious/field.h>
+#include <cautious/detail/field.h>
 
 #include "lab/experiment.h"
 

@@ -1,6 +1,6 @@
 #include "lab/fixedpoint/fixedpoint_casework.h"
 
-#include <cautious/convex.h>
+#include <cautious/rules/lion_k.h>
 
 namespace cautious::lab::fixedpoint {
 namespace {

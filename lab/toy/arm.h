@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <cautious/field.h>
+#include <cautious/detail/field.h>
 #include <cautious/recipe.h>
 
 namespace cautious::lab {

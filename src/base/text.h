@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <cautious/field.h>
+#include <cautious/detail/field.h>
 
 namespace cautious {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cautious/detail/field.h>
 #include <cautious/error.h>
-#include <cautious/field.h>
 
 #include "base/text.h"
 

@@ -9,11 +9,11 @@
 #include <system_error>
 #include <utility>
 
+#include <cautious/detail/field.h>
 #include <cautious/error.h>
-#include <cautious/field.h>
+#include "base/text.h"
 #include "data/corpus_files.h"
 #include "data/token_cache.h"
-#include "base/text.h"
 
 namespace cautious::data {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <cautious/decays.h>
-#include <cautious/scalar.h>
+#include <cautious/detail/scalar.h>
 
 #include "kernels/random_bits.h"
 #include "kernels/sums.h"

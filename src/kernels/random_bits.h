@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <cautious/isa.h>
+#include <cautious/detail/scalar.h>
 
 #include "kernels/kernels.h"
 

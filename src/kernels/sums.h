@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <cautious/scalar.h>
+#include <cautious/detail/scalar.h>
 
 #include "kernels/kernels.h"
 

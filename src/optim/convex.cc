@@ -1,6 +1,6 @@
 // The convex functions of Lion-K. Separable subgradients are computed in the type of z, sums in double. NaN stays NaN, -0 stays
 // a zero, and no intermediate value overflows or underflows where the result does not.
-#include <cautious/convex.h>
+#include <cautious/rules/lion_k.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include <numeric>
 #include <vector>
 
+#include <cautious/detail/scalar.h>
 #include <cautious/error.h>
-#include <cautious/scalar.h>
 
 #include "linear/norm.h"
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <cautious/detail/field.h>
 #include <cautious/error.h>
-#include <cautious/field.h>
 
 namespace cautious::run {
 

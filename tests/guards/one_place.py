@@ -3,16 +3,16 @@ import re
 
 from tree import files, finish, read
 
-DECAYS = "include/cautious/decays/"
+DECAYS = "include/cautious/decays.h"
 # Pattern -> where it occurs and how often. Comments do not count.
 PLACES = {
     # the mask: on unless the signs are strictly opposite
-    r"return !\(signed_product\(": {DECAYS + "cautious.h": 1, DECAYS + "gradient.h": 1},
+    r"return !\(signed_product\(": {DECAYS: 2},
     # the step itself: x - lr (u + wd [on] x), rounded once
     r"fma\(\s*-lr\s*,\s*fma\(": {"src/kernels/algorithm1.h": 1},
 }
 # Who may ask for the sign of a product: the definition, the two masks, and the count of active coordinates.
-SIGNS = {"include/cautious/scalar.h", DECAYS + "cautious.h", DECAYS + "gradient.h", "src/kernels/algorithm1.h"}
+SIGNS = {"include/cautious/detail/scalar.h", DECAYS, "src/kernels/algorithm1.h"}
 
 code = {str(path): re.sub(r"//.*", "", read(path)) for path in files("include", "src", suffixes={".h", ".cc"})}
 faults = []

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include <cautious/convex.h>
+#include <cautious/rules/lion_k.h>
 
 #include "base/text.h"
 #include "run_config_source.h"
@@ -66,12 +66,12 @@ norm = "rms-offset"
 
 TEST_F(RunConfigTest, TypedValues) {
   const run::RunConfig config = typed({{"data.path", "a,b"},
-                                  {"data.val_path", R"(["x,y"])"},
-                                  {"train.steps", "1e3"},
-                                  {"log.tensorboard", "false"},
-                                  {"optimizer.moments", "bf16"},
-                                  {"optimizer.lr", "1"},
-                                  {"optimizer.lr", "2"}});
+                                       {"data.val_path", R"(["x,y"])"},
+                                       {"train.steps", "1e3"},
+                                       {"log.tensorboard", "false"},
+                                       {"optimizer.moments", "bf16"},
+                                       {"optimizer.lr", "1"},
+                                       {"optimizer.lr", "2"}});
   EXPECT_EQ(config.data.path, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(config.data.val_path, std::vector<std::string>{"x,y"});
   EXPECT_EQ(config.train.steps, 1000);
@@ -153,15 +153,15 @@ TEST_F(RunConfigTest, TomlGivesTheSameConfiguration) {
 
 TEST_F(RunConfigTest, TomlKeepsOddValues) {
   run::RunConfig config = typed({{"optimizer.name", "muon"},
-                            {"optimizer.schedule", "custom"},
-                            {"optimizer.coefficients", "3.4445,-4.775,2.0315"},
-                            {"optimizer.lr", "0.1234567890123456789"},
-                            {"optimizer.rest.name", "lion-k"},
-                            {"optimizer.rest.k", "huber"},
-                            {"optimizer.rest.decay", "random"},
-                            {"optimizer.rest.density", "0.3"},
-                            {"schedule.warmup_steps", "3"},
-                            {"train.steps", "70"}});
+                                 {"optimizer.schedule", "custom"},
+                                 {"optimizer.coefficients", "3.4445,-4.775,2.0315"},
+                                 {"optimizer.lr", "0.1234567890123456789"},
+                                 {"optimizer.rest.name", "lion-k"},
+                                 {"optimizer.rest.k", "huber"},
+                                 {"optimizer.rest.decay", "random"},
+                                 {"optimizer.rest.density", "0.3"},
+                                 {"schedule.warmup_steps", "3"},
+                                 {"train.steps", "70"}});
   config.data.path = {"a \"b\"\\c.txt", "tab\there, and\nnewline", "\xc3\xa9.txt"};
   config.data.cache = "#no comment";
   const run::RunConfig again = read(to_toml(config));

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <tuple>
 
-#include <cautious/field.h>
-#include <cautious/scalar.h>
+#include <cautious/detail/field.h>
+#include <cautious/detail/scalar.h>
 
 namespace cautious {
 

@@ -7,10 +7,9 @@
 #include <string_view>
 #include <tuple>
 
-#include <cautious/field.h>
+#include <cautious/detail/field.h>
+#include <cautious/detail/scalar.h>
 #include <cautious/polar.h>
-#include <cautious/rules/shaping.h>
-#include <cautious/scalar.h>
 
 namespace cautious {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <tuple>
 
-#include <cautious/scalar.h>
+#include <cautious/detail/scalar.h>
 
 namespace cautious {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include <cautious/field.h>
+#include <cautious/detail/field.h>
 #include "data/tokenizer/tokenizer.h"
 
 namespace cautious::data {

@@ -1,5 +1,5 @@
-// Fields of a rule or decay: name, member, valid range, help. The only list there is; command line, saved state and docs are
-// derived from it.
+// What a rule or a decay says about itself. Its fields: name, member, valid range, help. This is the only list there is;
+// command line, saved state and docs are derived from it. And whether a rule shapes its direction.
 #pragma once
 
 #include <array>
@@ -72,5 +72,12 @@ struct Part {
 
 template <class Owner, class Inner>
 Part(Inner Owner::*) -> Part<Owner, Inner>;
+
+// When a rule's direction is more than an elementwise formula: the kernel yields z, then z becomes u. A rule that needs it
+// offers, beside its formula, `Shaping shaping(const R&)` and
+//   tile    entry by entry           void shape(const R&, std::span<T> z);  in place, on any part of a tensor
+//   tensor  needs all of z           the same, on the whole tensor
+//   matrix  the orthogonal factor    const Polar& polar_of(const R&);
+enum class Shaping { none, tile, tensor, matrix };
 
 }  // namespace cautious
