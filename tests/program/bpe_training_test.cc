@@ -15,7 +15,7 @@
 #include "usage_message.h"
 
 namespace cautious::data {
-namespace {
+namespace bpe_training_test {
 
 using Words = std::vector<std::vector<Token>>;
 
@@ -131,5 +131,5 @@ TEST_F(BpeTrainingFiles, Errors) {
   EXPECT_NE(data_message([&] { train_bpe({folder_ / "none.txt"}, {300, 1}, ignore); }).find("none.txt"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace bpe_training_test
 }  // namespace cautious::data

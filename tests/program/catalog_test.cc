@@ -15,7 +15,7 @@
 #include "usage_message.h"
 
 namespace cautious::data {
-namespace {
+namespace catalog_test {
 
 namespace fs = std::filesystem;
 
@@ -113,7 +113,7 @@ TEST_F(Catalog, EverySetKnowsHowToBePutTogether) {
 
 TEST_F(Catalog, AFetchedSetIsAFolderInTheCache) {
   const KnownSet& set = known_set("gcide");
-  EXPECT_EQ(run::place_of(set, folder_), folder_ / "data" / "gcide");
+  EXPECT_EQ(place_of(set, folder_), folder_ / "data" / "gcide");
   EXPECT_FALSE(fetched(set, folder_));
   touch(folder_ / "data" / "gcide");  // a file is not a set
   EXPECT_FALSE(fetched(set, folder_));
@@ -136,5 +136,5 @@ TEST_F(Catalog, PathsToUseAreFilesOfTextsAndRanksAndFoldersOfTheRest) {
   EXPECT_EQ(paths("tiktoken"), (Paths{data / "tiktoken/cl100k_base.tiktoken", data / "tiktoken/r50k_base.tiktoken"}));
 }
 
-}  // namespace
+}  // namespace catalog_test
 }  // namespace cautious::data

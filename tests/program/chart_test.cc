@@ -17,8 +17,8 @@
 #include "report/chart_text.h"
 #include "svg_reading.h"
 
-namespace cautious {
-namespace {
+namespace cautious::report {
+namespace chart_test {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -147,7 +147,7 @@ TEST(Legend, SpreadKeepsOrderGapAndBounds) {
   EXPECT_EQ(spread({0, 1}, 10, 0, 100), (Numbers{0, 10}));
 }
 
-TEST(report::LineChart, NamesEverySeriesOnceAndEscapesThem) {
+TEST(LineChart, NamesEverySeriesOnceAndEscapesThem) {
   const report::LineChart chart = chart_of({series("a<b> & \"c\"", {0, 1}, {1, 2}), series("second", {0, 1}, {2, 3})});
   const std::string ends = to_svg(chart);
   expect_well_formed(ends);
@@ -164,7 +164,7 @@ TEST(report::LineChart, NamesEverySeriesOnceAndEscapesThem) {
   EXPECT_EQ(count(legend, "class=\"leader"), 0u);
 }
 
-TEST(report::LineChart, WithoutDataSaysSo) {
+TEST(LineChart, WithoutDataSaysSo) {
   for (const Numbers& y : {Numbers{}, Numbers{kNan, kNan}, Numbers{kInf, -kInf}}) {
     const std::string svg = to_svg(chart_of({series("gone", Numbers(y.size(), 1), y)}));
     expect_well_formed(svg);
@@ -176,7 +176,7 @@ TEST(report::LineChart, WithoutDataSaysSo) {
   EXPECT_EQ(count(one_gone, ">gone (no data)</text>"), 1u);
 }
 
-TEST(report::LineChart, DrawsBandsMarkersAndSinglePoints) {
+TEST(LineChart, DrawsBandsMarkersAndSinglePoints) {
   report::LineChart chart = chart_of({series("a", {1, 2, 3, 4, 5}, {1, 2, kNan, 4, kNan})});
   chart.series[0].low = {0, 1, 1, -1, 1};
   chart.series[0].high = {2, 3, 3, 5, 3};
@@ -227,7 +227,7 @@ TEST(FreeCorner, IsNotInsideABand) {
   EXPECT_FALSE(free_corner(plot));
 }
 
-TEST(report::LineChart, InsetFindsOrMakesRoom) {
+TEST(LineChart, InsetFindsOrMakesRoom) {
   report::LineChart chart = chart_of({series("falls", {}, {})});
   for (int i = 0; i <= 3000; ++i) {
     chart.series[0].x.push_back(i);
@@ -244,7 +244,7 @@ TEST(report::LineChart, InsetFindsOrMakesRoom) {
   EXPECT_EQ(count(to_svg(chart), "class=\"inset\""), 0u);
 }
 
-TEST(report::LineChart, HardDataStaysFiniteAndBytesStayTheSame) {
+TEST(LineChart, HardDataStaysFiniteAndBytesStayTheSame) {
   const std::vector<Numbers> values{
       {1, 1, 1, 1},           {0, 0, 0, 0},           {-1e300, 1e300, 0, 1},         {1e308, 1, 2, 3},
       {1e-320, 1e-310, 1, 2}, {kInf, 1, kNan, -kInf}, {1e15, 1e15 + 0.5, 1e15, 1e15}};
@@ -264,5 +264,5 @@ TEST(report::LineChart, HardDataStaysFiniteAndBytesStayTheSame) {
   }
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace chart_test
+}  // namespace cautious::report

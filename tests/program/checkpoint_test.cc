@@ -18,8 +18,8 @@
 #include "run_fixture.h"
 #include "traced.h"
 
-namespace cautious {
-namespace {
+namespace cautious::run {
+namespace checkpoint_test {
 
 using Steps = std::vector<std::int64_t>;
 
@@ -202,5 +202,5 @@ TEST_F(Checkpoints, Find) {
             "model.safetensors and config.json");
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace checkpoint_test
+}  // namespace cautious::run

@@ -3,7 +3,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace compare_test {
 
 TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   const Plan plan = compare_plan({.seeds = 2});
@@ -58,5 +58,5 @@ TEST(Compare, WhatIsWrongIsALine) {
   EXPECT_NE(message([] { expand(compare_plan({.preset = "nano-100"})); }).find("did you mean 'nano-100k'"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace compare_test
 }  // namespace cautious::study

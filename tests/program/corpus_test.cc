@@ -11,7 +11,7 @@
 #include "data_fixture.h"
 
 namespace cautious::data {
-namespace {
+namespace corpus_test {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -197,7 +197,7 @@ TEST_F(CorpusFiles, KnownSets) {
   set.path = {"gcide"};
   EXPECT_TRUE(has(refusal(set), "'gcide' is not in " + (folder_ / "cache" / "data").string() +
                                     "; get it: cautious data get gcide --cache " + (folder_ / "cache").string()));
-  const auto place = run::place_of(known_set("gcide"), set.cache);
+  const auto place = place_of(known_set("gcide"), set.cache);
   std::filesystem::create_directories(place);
   std::ofstream(place / "gcide.txt") << "a dictionary";
   EXPECT_EQ(open(set).train.size() + open(set).validation.size(), 13);
@@ -251,5 +251,5 @@ TEST_F(CorpusFiles, TheCache) {
   EXPECT_TRUE(has(line_of(Fault::failure, [] { default_cache(); }), "set data.cache"));
 }
 
-}  // namespace
+}  // namespace corpus_test
 }  // namespace cautious::data

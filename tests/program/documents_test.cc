@@ -12,7 +12,7 @@
 #include "data_fixture.h"
 
 namespace cautious::data {
-namespace {
+namespace documents_test {
 
 using Texts = std::vector<std::string>;
 
@@ -146,7 +146,7 @@ TEST_F(Documents, FilesThatCannotBeRead) {
   EXPECT_TRUE(has(refusal(pipe), "cannot open: not a regular file"));
 }
 
-TEST_F(Documents, base::MappedFile) {
+TEST_F(Documents, MappedFile) {
   base::MappedFile file(write("m", "bytes"));
   const base::MappedFile moved(std::move(file));
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(moved.bytes().data()), moved.bytes().size()), "bytes");
@@ -155,7 +155,7 @@ TEST_F(Documents, base::MappedFile) {
 }
 
 // The examples of FIPS 180-4's author, NIST.
-TEST_F(Documents, base::Sha256) {
+TEST_F(Documents, Sha256) {
   EXPECT_EQ(base::sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(base::sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   base::Sha256 million;
@@ -165,5 +165,5 @@ TEST_F(Documents, base::Sha256) {
   EXPECT_TRUE(has(line_of(Fault::data, [&] { base::sha256_of_file(folder_ / "none"); }), "No such file"));
 }
 
-}  // namespace
+}  // namespace documents_test
 }  // namespace cautious::data

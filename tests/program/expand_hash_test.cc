@@ -4,7 +4,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace expand_hash_test {
 
 std::string hash_with(const Overrides& base) { return expand(small(base)).at(0).hash; }
 
@@ -108,5 +108,5 @@ TEST(ExpandHash, OfAControlIsOfTheFollowedRunToo) {
   EXPECT_NE(hash("1", true), hash("1", false));
 }
 
-}  // namespace
+}  // namespace expand_hash_test
 }  // namespace cautious::study

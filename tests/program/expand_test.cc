@@ -5,7 +5,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace expand_test {
 
 using Expand = StudyPlan;
 
@@ -235,5 +235,5 @@ TEST_F(Expand, Errors) {
   EXPECT_EQ(message([&] { expand(plan); }), "there are no seeds; write seeds = [0, 1, 2], or seeds = 3");
 }
 
-}  // namespace
+}  // namespace expand_test
 }  // namespace cautious::study

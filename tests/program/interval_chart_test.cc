@@ -7,8 +7,8 @@
 
 #include "report/chart.h"
 
-namespace cautious {
-namespace {
+namespace cautious::report {
+namespace interval_chart_test {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -35,7 +35,7 @@ report::IntervalChart two_arms() {
   return chart;
 }
 
-TEST(report::IntervalChart, DrawsEveryPartAtItsPlace) {
+TEST(IntervalChart, DrawsEveryPartAtItsPlace) {
   const std::string svg = to_svg(two_arms());
   EXPECT_EQ(count(svg, ">first &amp; best</text>"), 1u);
   EXPECT_EQ(count(svg, "class=\"whisker s0\""), 3u);
@@ -52,7 +52,7 @@ TEST(report::IntervalChart, DrawsEveryPartAtItsPlace) {
   EXPECT_EQ(svg, to_svg(two_arms()));
 }
 
-TEST(report::IntervalChart, LeavesOutWhatIsMissing) {
+TEST(IntervalChart, LeavesOutWhatIsMissing) {
   report::IntervalChart chart = two_arms();
   chart.entries[0].low = kNan;
   chart.entries[0].points[1] = kNan;
@@ -66,7 +66,7 @@ TEST(report::IntervalChart, LeavesOutWhatIsMissing) {
   EXPECT_EQ(count(svg, "nan"), 0u);
 }
 
-TEST(report::IntervalChart, WithoutDataSaysSoOnce) {
+TEST(IntervalChart, WithoutDataSaysSoOnce) {
   report::IntervalChart chart = two_arms();
   for (report::IntervalEntry& entry : chart.entries) {
     entry.value = INFINITY;
@@ -79,7 +79,7 @@ TEST(report::IntervalChart, WithoutDataSaysSoOnce) {
   EXPECT_EQ(count(to_svg(chart), ">no data</text>"), 1u);
 }
 
-TEST(report::IntervalChart, OneValueStillHasAnAxis) {
+TEST(IntervalChart, OneValueStillHasAnAxis) {
   report::IntervalChart chart;
   chart.entries = {{"only", 9, 3.25, kNan, kNan, {3.25}}};
   const std::string svg = to_svg(chart);
@@ -88,5 +88,5 @@ TEST(report::IntervalChart, OneValueStillHasAnAxis) {
   EXPECT_EQ(count(svg, "nan"), 0u);
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace interval_chart_test
+}  // namespace cautious::report

@@ -17,8 +17,8 @@
 #include <string>
 #include <thread>
 
-namespace cautious {
-namespace {
+namespace cautious::base {
+namespace live_line_test {
 
 TEST(LiveText, Clock) {
   EXPECT_EQ(base::clock_text(0), "0:00");
@@ -208,5 +208,5 @@ TEST_F(TerminalLine, ADumbTerminalGetsPlainLines) {
   EXPECT_EQ(without_times(sent()), "step 1/10  10%  a  T < T\n");
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace live_line_test
+}  // namespace cautious::base

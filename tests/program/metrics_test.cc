@@ -17,8 +17,8 @@
 #include "run/tensorboard.h"
 #include "run_fixture.h"
 
-namespace cautious {
-namespace {
+namespace cautious::run {
+namespace metrics_test {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -233,5 +233,5 @@ TEST(TensorBoard, Crc32c) {
   EXPECT_EQ(run::crc32c(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace metrics_test
+}  // namespace cautious::run

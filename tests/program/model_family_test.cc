@@ -9,8 +9,8 @@
 
 #include <cautious/error.h>
 
-namespace cautious {
-namespace {
+namespace cautious::model {
+namespace model_family_test {
 
 using Json = nlohmann::json;
 
@@ -208,5 +208,5 @@ TEST(ModelFamily, WhatIsNoConfigIsRefused) {
   EXPECT_EQ(fault(std::string(100000, '[')), "run/config.json: values are nested deeper than 64");
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace model_family_test
+}  // namespace cautious::model

@@ -4,7 +4,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace plan_errors_test {
 
 using PlanErrors = StudyPlan;
 
@@ -189,5 +189,5 @@ TEST_F(PlanErrors, TooManyRuns) {
             "plan.toml: arms, grid and seeds make 7.2e+07 runs; valid: at most 100000");
 }
 
-}  // namespace
+}  // namespace plan_errors_test
 }  // namespace cautious::study

@@ -2,7 +2,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace plan_test {
 
 using PlanText = StudyPlan;
 
@@ -176,5 +176,5 @@ TEST_F(PlanText, AwkwardTextsSurvive) {
   }
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace cautious::study

@@ -9,7 +9,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace progress_rows_test {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -105,5 +105,5 @@ TEST(Pace, TheArmsOwnThenAnyThenTheGiven) {
   EXPECT_EQ(seconds_left(all.runs, all.progress, 1, kNone), 0);
 }
 
-}  // namespace
+}  // namespace progress_rows_test
 }  // namespace cautious::study

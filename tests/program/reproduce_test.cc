@@ -9,9 +9,9 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace reproduce_test {
 
-constexpr std::array<report::Scale, 3> kScales{report::Scale::quick, report::Scale::day, report::Scale::full};
+constexpr std::array<Scale, 3> kScales{Scale::quick, Scale::day, Scale::full};
 
 TEST(Reproduce, EveryExperimentOfThePaperIsThere) {
   const std::vector<std::string> wanted{"fig-gradnorm",   "fig-lambda",  "fig-norms",    "fig-overtrain",
@@ -22,7 +22,7 @@ TEST(Reproduce, EveryExperimentOfThePaperIsThere) {
 
 TEST(Reproduce, EveryPlanExpandsAtEveryScale) {
   for (const BundledPlan& bundled : bundled_plans()) {
-    for (const report::Scale scale : kScales) {
+    for (const Scale scale : kScales) {
       SCOPED_TRACE(bundled.name + " " + std::string(cautious::name_of(scale)));
       const Experiment experiment = read_experiment(bundled, scale);
       Plan one = experiment.plan;
@@ -45,8 +45,8 @@ TEST(Reproduce, QuickIsMinutesAndDayIsANightOnTwoCores) {
   for (const std::string& name : reproducible()) {
     SCOPED_TRACE(name);
     double quick = 0, day = 0;
-    for (const Experiment& experiment : experiments(name, report::Scale::quick)) quick += cost_of(experiment).core_hours;
-    for (const Experiment& experiment : experiments(name, report::Scale::day)) day += cost_of(experiment).core_hours;
+    for (const Experiment& experiment : experiments(name, Scale::quick)) quick += cost_of(experiment).core_hours;
+    for (const Experiment& experiment : experiments(name, Scale::day)) day += cost_of(experiment).core_hours;
     EXPECT_LT(quick / 2 * 60, 6) << "minutes";
     EXPECT_LT(day / 2, 14) << "hours";
   }
@@ -55,7 +55,7 @@ TEST(Reproduce, QuickIsMinutesAndDayIsANightOnTwoCores) {
 // Two-sided 5%, 80% power: (1.96 + 0.84)^2 (sd / difference)^2 pairs, and a little more because sd is estimated.
 TEST(Reproduce, ByDayThereAreSeedsEnoughForTheEffectSizes) {
   for (const char* name : {"fig-lambda", "table-ablation", "table-scales", "table-adamc", "table-schedule", "fig-overtrain"}) {
-    for (const Experiment& experiment : experiments(name, report::Scale::day)) {
+    for (const Experiment& experiment : experiments(name, Scale::day)) {
       EXPECT_GE(static_cast<double>(experiment.plan.seeds.size()), 2.8 * 2.8 * (0.007 * 0.007) / (0.005 * 0.005)) << name;
     }
   }
@@ -67,7 +67,7 @@ TEST(Reproduce, FullIsThePapersSizes) {
       {"scales-medium", 985891840},    {"scales-large", 2321380352}, {"fig-norms", 985891840},      {"search-lion", 338440704}};
   for (const auto& [name, parameters] : wanted) {
     SCOPED_TRACE(name);
-    const Experiment experiment = experiments(name, report::Scale::full).at(0);
+    const Experiment experiment = experiments(name, Scale::full).at(0);
     Plan one = experiment.plan;
     one.seeds.resize(1);
     for (const PlannedRun& run : expand(one)) {
@@ -80,16 +80,16 @@ TEST(Reproduce, FullIsThePapersSizes) {
 
 // The paper's grid: 21 of 24 learning rates, 7 warmups, 3 x 5 betas; and no halving.
 TEST(Reproduce, TheFullSearchIsTheWholeGrid) {
-  const Experiment experiment = experiments("search-adamw", report::Scale::full).at(0);
+  const Experiment experiment = experiments("search-adamw", Scale::full).at(0);
   EXPECT_EQ(experiment.stages, 1);
   EXPECT_EQ(cost_of(experiment).runs, 21u * 7 * 3 * 5);
-  EXPECT_EQ(experiments("search-adamw", report::Scale::day).at(0).stages, 3);
+  EXPECT_EQ(experiments("search-adamw", Scale::day).at(0).stages, 3);
 }
 
 // All that a table of the paper has, row by row.
 TEST(Reproduce, TheTablesNumbersAreBesideOurs) {
   std::map<std::string, std::string> numbers;
-  for (const Experiment& experiment : experiments("table-scales", report::Scale::day)) {
+  for (const Experiment& experiment : experiments("table-scales", Scale::day)) {
     for (const PaperNumber& entry : experiment.plan.paper) numbers[entry.what] = entry.number;
   }
   EXPECT_EQ(numbers.size(), 36u);
@@ -102,7 +102,7 @@ TEST(Reproduce, TheTablesNumbersAreBesideOurs) {
 }
 
 TEST(Reproduce, AnExperimentWithoutSuchANameHasASuggestion) {
-  EXPECT_EQ(message([] { experiments("fig-lamda", report::Scale::quick); }),
+  EXPECT_EQ(message([] { experiments("fig-lamda", Scale::quick); }),
             "no experiment named 'fig-lamda'; did you mean 'fig-lambda'? choices: fig-gradnorm, fig-lambda, fig-norms, "
             "fig-overtrain, fig-ratio, fig-scales, fig-scaling, search, table-ablation, table-adamc, table-scales, "
             "table-schedule");
@@ -112,7 +112,7 @@ TEST(Reproduce, AnExperimentWithoutSuchANameHasASuggestion) {
 TEST(Reproduce, AnItemMayHaveSeveralPlansAndAPlanSeveralItems) {
   const auto names = [](std::string_view item) {
     std::vector<std::string> all;
-    for (const Experiment& experiment : experiments(item, report::Scale::quick)) all.push_back(experiment.name);
+    for (const Experiment& experiment : experiments(item, Scale::quick)) all.push_back(experiment.name);
     return all;
   };
   EXPECT_EQ(names("fig-lambda"), (std::vector<std::string>{"fig-lambda-adamw", "fig-lambda-lion", "fig-lambda-muon"}));
@@ -144,9 +144,9 @@ grid."optimizer.lr" = [1, 2]
 arm."plain".optimizer.lr = 1e-3
 )";
 
-TEST(report::Scale, ChangesSeedsBaseGridAndArms) {
+TEST(Scale, ChangesSeedsBaseGridAndArms) {
   const std::string text = with(kScaled, "grid.\"optimizer.lr\" = [1, 2]", "grid.\"optimizer.weight_decay\" = [1, 2]");
-  const Experiment day = read_experiment({"x", text}, report::Scale::day), quick = read_experiment({"x", text}, report::Scale::quick);
+  const Experiment day = read_experiment({"x", text}, Scale::day), quick = read_experiment({"x", text}, Scale::quick);
   EXPECT_EQ(day.plan.seeds.size(), 4u);
   EXPECT_EQ(day.plan.about, "One.");
   EXPECT_EQ(day.plan.grid.at(0).values, (std::vector<std::string>{"0.1", "0.2", "0.4"}));
@@ -161,9 +161,9 @@ TEST(report::Scale, ChangesSeedsBaseGridAndArms) {
   EXPECT_EQ(expand(quick.plan).size(), 2u * 2 * 2);
 }
 
-TEST(report::Scale, WhatIsWrongIsALine) {
+TEST(Scale, WhatIsWrongIsALine) {
   const auto refused = [](std::string_view part, std::string_view other) {
-    return message([&] { read_experiment({"x", with(kScaled, part, other)}, report::Scale::quick); });
+    return message([&] { read_experiment({"x", with(kScaled, part, other)}, Scale::quick); });
   };
   EXPECT_EQ(refused("arm.\"plain\"", "arm.\"plan\""),
             "x.toml:22: [scale.quick] no arm named 'plan'; did you mean 'plain'? choices: plain, cwd");
@@ -191,5 +191,5 @@ TEST(Cost, CountsOperationsOfRunsAndStages) {
   EXPECT_NEAR(cost_of(experiment).core_hours, 2 * ((6 + 2 * 2 + 1 * 4) * seconds + 9 * 3) / 3600, 1e-9);
 }
 
-}  // namespace
+}  // namespace reproduce_test
 }  // namespace cautious::study

@@ -4,8 +4,8 @@
 
 #include "run_config_source.h"
 
-namespace cautious {
-namespace {
+namespace cautious::run {
+namespace run_config_derived_test {
 
 TEST(RunConfigDerived, SequencesAreAsLongAsTheContextUnlessSet) {
   EXPECT_EQ(run::sequence_length(typed({})), 128);
@@ -64,7 +64,7 @@ std::string expected_group(const std::string& name, const std::string& ends) {
 
 void expect_groups(const run::RunConfig& config, const std::string& ends) {
   const Routing routing = routing_of(config);
-  for (const Shape& shape : model::parameter_shapes(config.model.shape)) {
+  for (const model::Shape& shape : model::parameter_shapes(config.model.shape)) {
     const Group& group = routing.groups[route(routing, shape.name, shape.sides)];
     EXPECT_EQ(group.name, expected_group(shape.name, ends)) << shape.name << " with " << config.optimizer.name;
   }
@@ -118,7 +118,7 @@ TEST(RunConfigDerived, AnOptimizerTakesTheRouting) {
     const run::RunConfig config = typed({{"optimizer.name", name}}, "nano-100k");
     Optimizer optimizer(routing_of(config));
     std::vector<std::vector<float>> x, g;
-    for (const Shape& shape : model::parameter_shapes(config.model.shape)) {
+    for (const model::Shape& shape : model::parameter_shapes(config.model.shape)) {
       std::int64_t count = 1;
       for (const std::int64_t side : shape.sides) count *= side;
       x.emplace_back(count, 0.5f);
@@ -130,5 +130,5 @@ TEST(RunConfigDerived, AnOptimizerTakesTheRouting) {
   }
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace run_config_derived_test
+}  // namespace cautious::run

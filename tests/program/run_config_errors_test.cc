@@ -3,8 +3,8 @@
 
 #include "run_config_source.h"
 
-namespace cautious {
-namespace {
+namespace cautious::run {
+namespace run_config_errors_test {
 
 using RunConfigErrors = RunConfigTest;
 
@@ -125,5 +125,5 @@ TEST_F(RunConfigErrors, OutOfRange) {
       << "a value that another one overrides is checked too";
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace run_config_errors_test
+}  // namespace cautious::run

@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "run_config_source.h"
 
-namespace cautious {
-namespace {
+namespace cautious::run {
+namespace run_config_test {
 
 std::string field(const Recipe& recipe, const std::string& name) {
   for (const FieldInfo& info : fields(recipe)) {
@@ -205,5 +205,5 @@ TEST_F(RunConfigTest, KeysInOrderOfTheirSections) {
             "model, data, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log");
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace run_config_test
+}  // namespace cautious::run

@@ -1,8 +1,8 @@
 // Keys of a run's configuration that exclude or need each other: every refusal says which, where, and what to do.
 #include "run_config_source.h"
 
-namespace cautious {
-namespace {
+namespace cautious::run {
+namespace run_config_together_test {
 
 using RunConfigTogether = RunConfigTest;
 
@@ -120,5 +120,5 @@ TEST_F(RunConfigTogether, NumbersThatDoNotFit) {
             "run.toml: in [optimizer]: coefficients has 0 numbers; schedule 'custom' needs three for each step: a,b,c");
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace run_config_together_test
+}  // namespace cautious::run

@@ -13,8 +13,8 @@
 
 #include "run_fixture.h"
 
-namespace cautious {
-namespace {
+namespace cautious::run {
+namespace run_directory_test {
 
 class Directories : public RunFiles {
  protected:
@@ -171,5 +171,5 @@ TEST_F(Directories, Log) {
   EXPECT_EQ(refused(Fault::failure, [&] { run.log("x"); }), "a/log.txt: cannot append: No space left on device");
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace run_directory_test
+}  // namespace cautious::run

@@ -6,7 +6,7 @@
 #include "fake_engine.h"
 
 namespace cautious::study {
-namespace {
+namespace runner_test {
 
 class StudyRunner : public FakeStudy {};
 
@@ -168,5 +168,5 @@ TEST_F(StudyRunner, FollowedLater) {
   EXPECT_EQ(calls().size(), 4u);
 }
 
-}  // namespace
+}  // namespace runner_test
 }  // namespace cautious::study

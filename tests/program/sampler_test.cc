@@ -11,7 +11,7 @@
 #include "data_fixture.h"
 
 namespace cautious::data {
-namespace {
+namespace sampler_test {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -174,5 +174,5 @@ TEST_F(Samplers, FixedWindowsAreEvenAndApart) {
   }
 }
 
-}  // namespace
+}  // namespace sampler_test
 }  // namespace cautious::data

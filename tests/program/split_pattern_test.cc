@@ -10,7 +10,7 @@
 #include "tokenizer_fixture.h"
 
 namespace cautious::data {
-namespace {
+namespace split_pattern_test {
 
 using Pieces = std::vector<std::string>;
 
@@ -109,5 +109,5 @@ TEST(SplitPattern, LongRunsTakeLinearTime) {
   }
 }
 
-}  // namespace
+}  // namespace split_pattern_test
 }  // namespace cautious::data

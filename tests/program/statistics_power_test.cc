@@ -13,7 +13,7 @@
 #include "usage_message.h"
 
 namespace cautious::study {
-namespace {
+namespace statistics_power_test {
 
 // Box-Muller, cosine half only.
 class Normal {
@@ -157,5 +157,5 @@ TEST(Simulated, TTestHasThePower) {
   }
 }
 
-}  // namespace
+}  // namespace statistics_power_test
 }  // namespace cautious::study

@@ -16,7 +16,7 @@
 #include "usage_message.h"
 
 namespace cautious::study {
-namespace {
+namespace statistics_test {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -262,5 +262,5 @@ TEST(Paired, RefusesUnevenArmsAndWhatIsNoNumber) {
             "second arm's value 3 of 3 is nan; valid: finite numbers up to 1e+300");
 }
 
-}  // namespace
+}  // namespace statistics_test
 }  // namespace cautious::study

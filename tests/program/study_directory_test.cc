@@ -10,7 +10,7 @@
 #include "study/study_directory.h"
 
 namespace cautious::study {
-namespace {
+namespace study_directory_test {
 
 class StudyPlace : public FakeStudy {
  protected:
@@ -158,5 +158,5 @@ TEST_F(StudyPlace, LastStepAndLastLine) {
   EXPECT_EQ(last_line(directory_ / "words"), std::string(4095, 'x') + "y");
 }
 
-}  // namespace
+}  // namespace study_directory_test
 }  // namespace cautious::study

@@ -12,7 +12,7 @@
 #include "study_sample.h"
 
 namespace cautious::study {
-namespace {
+namespace study_report_test {
 
 std::size_t count(const std::string& text, std::string_view part) {
   std::size_t found = 0;
@@ -194,7 +194,7 @@ TEST(ChartJson, ThinsCutsAndEscapes) {
 
 // The script draws with the colours and dashes of the still figures.
 TEST(PageStyle, IsThatOfTheFigures) {
-  const std::string chart(report::kChartStyle), page(kReportStyle);
+  const std::string chart(report::kChartStyle), page(report::kReportStyle);
   const std::size_t dark_chart = chart.find("@media"), dark_page = page.find("@media");
   const auto after = [](const std::string& text, std::size_t from, const std::string& key, const char* end) {
     const std::size_t at = text.find(key, from) + key.size();
@@ -210,5 +210,5 @@ TEST(PageStyle, IsThatOfTheFigures) {
   }
 }
 
-}  // namespace
+}  // namespace study_report_test
 }  // namespace cautious::study

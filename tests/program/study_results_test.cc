@@ -8,7 +8,7 @@
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace {
+namespace study_results_test {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -163,5 +163,5 @@ TEST_F(StudyResults, DirectoriesThatAreNoStudy) {
   EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is no study: it has no plan.toml");
 }
 
-}  // namespace
+}  // namespace study_results_test
 }  // namespace cautious::study

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-namespace cautious {
-namespace {
+namespace cautious::report {
+namespace table_test {
 
 report::Table sample() {
   return {.name = "losses",
@@ -14,7 +14,7 @@ report::Table sample() {
           .note = ""};
 }
 
-TEST(report::Table, Csv) {
+TEST(Table, Csv) {
   EXPECT_EQ(to_csv(sample()),
             "arm_name,loss,interval,word\n"
             "a|b,-0.5,\"[-1, 2]\",x\n"
@@ -22,7 +22,7 @@ TEST(report::Table, Csv) {
             "\"<e>\nf\",< 0.001,,y\n");
 }
 
-TEST(report::Table, MarkdownAlignsNumbersToTheRight) {
+TEST(Table, MarkdownAlignsNumbersToTheRight) {
   EXPECT_EQ(to_markdown(sample()),
             "**Loss & 5% of it**\n\n"
             "| arm_name | loss | interval | word |\n"
@@ -32,12 +32,12 @@ TEST(report::Table, MarkdownAlignsNumbersToTheRight) {
             "| \\<e> f | \\< 0.001 |  | y |\n");
 }
 
-TEST(report::Table, MarkdownTextIsNoMarkup) {
+TEST(Table, MarkdownTextIsNoMarkup) {
   const report::Table table{.name = "t", .title = "*t*", .head = {"`h`"}, .rows = {{"a\\b"}}, .note = "see *"};
   EXPECT_EQ(to_markdown(table), "**\\*t\\***\n\n| \\`h\\` |\n| :--- |\n| a\\\\b |\n\nsee \\*\n");
 }
 
-TEST(report::Table, Latex) {
+TEST(Table, Latex) {
   EXPECT_EQ(to_latex(sample()),
             "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{Loss \\& 5\\% of it}\n\\label{tab:losses}\n"
             "\\begin{tabular}{lrrl}\n\\toprule\n"
@@ -48,7 +48,7 @@ TEST(report::Table, Latex) {
             "\\bottomrule\n\\end{tabular}\n\\end{table}\n");
 }
 
-TEST(report::Table, LatexTextIsNoCommand) {
+TEST(Table, LatexTextIsNoCommand) {
   const report::Table table{.name = "t", .title = "\\~^", .head = {"#{$}"}, .rows = {}, .note = "n_1"};
   const std::string text = to_latex(table);
   EXPECT_NE(text.find("\\caption{\\textbackslash{}\\textasciitilde{}\\textasciicircum{}}"), text.npos) << text;
@@ -56,7 +56,7 @@ TEST(report::Table, LatexTextIsNoCommand) {
   EXPECT_NE(text.find("{\\footnotesize n\\_1}"), text.npos) << text;
 }
 
-TEST(report::Table, Html) {
+TEST(Table, Html) {
   EXPECT_EQ(to_html({.name = "t", .title = "a < b", .head = {"k", "n"}, .rows = {{"\"x\" & y", "1e-05"}}, .note = "<n>"}),
             "<div class=\"scroll\"><table id=\"table-t\">\n<caption>a &lt; b</caption>\n"
             "<thead><tr><th scope=\"col\">k</th><th scope=\"col\" class=\"number\">n</th></tr>\n</thead>\n<tbody>\n"
@@ -64,7 +64,7 @@ TEST(report::Table, Html) {
             "</tbody>\n</table></div>\n<p class=\"note\">&lt;n&gt;</p>\n");
 }
 
-TEST(report::Table, WhatIsANumber) {
+TEST(Table, WhatIsANumber) {
   const auto aligned = [](const std::string& cell) {
     const report::Table table{.name = "t", .title = "", .head = {"h"}, .rows = {{cell}}, .note = ""};
     return to_markdown(table).find("---:") != std::string::npos;
@@ -76,11 +76,11 @@ TEST(report::Table, WhatIsANumber) {
     EXPECT_FALSE(aligned(word)) << word;
 }
 
-TEST(report::Table, NoRows) {
+TEST(Table, NoRows) {
   const report::Table table{.name = "t", .title = "T", .head = {"a", "b"}, .rows = {}, .note = ""};
   EXPECT_EQ(to_csv(table), "a,b\n");
   EXPECT_EQ(to_markdown(table), "**T**\n\n| a | b |\n| :--- | :--- |\n");
 }
 
-}  // namespace
-}  // namespace cautious
+}  // namespace table_test
+}  // namespace cautious::report

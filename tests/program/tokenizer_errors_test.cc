@@ -9,7 +9,7 @@
 #include "tokenizer_fixture.h"
 
 namespace cautious::data {
-namespace {
+namespace tokenizer_errors_test {
 
 class TokenizerErrors : public TokenizerFiles {
  protected:
@@ -137,5 +137,5 @@ TEST_F(TokenizerErrors, VocabulariesAndMerges) {
   EXPECT_EQ(model_message(R"({"ignore_merges": true})"), "");
 }
 
-}  // namespace
+}  // namespace tokenizer_errors_test
 }  // namespace cautious::data

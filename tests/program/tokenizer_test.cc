@@ -14,7 +14,7 @@
 #include "tokenizer_fixture.h"
 
 namespace cautious::data {
-namespace {
+namespace tokenizer_test {
 
 // The definition: among all neighbours that a merge names, the first merge's leftmost.
 std::vector<Token> encode_slowly(std::string_view text) {
@@ -145,5 +145,5 @@ TEST_F(Files, SplitsByAPatternOfTheFile) {
   EXPECT_EQ(Tokenizer::read(write("again.json", tokenizer.to_json())).fingerprint(), tokenizer.fingerprint());
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace cautious::data

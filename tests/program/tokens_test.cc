@@ -11,7 +11,7 @@
 #include "data_fixture.h"
 
 namespace cautious::data {
-namespace {
+namespace tokens_test {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -222,5 +222,5 @@ TEST_F(TokenFiles, WritingEncodesWholeDocuments) {
   EXPECT_LT(expected.size(), large.size() / 2);
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace cautious::data

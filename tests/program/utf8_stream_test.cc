@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-namespace cautious::cli {
-namespace {
+namespace cautious::base {
+namespace utf8_stream_test {
 
 std::string one_by_one(const std::string& bytes) {
   base::Utf8Stream stream;
@@ -22,14 +22,14 @@ std::string at_once(const std::string& bytes) {
   return out + stream.finish();
 }
 
-TEST(base::Utf8Stream, ValidTextIsUnchanged) {
+TEST(Utf8Stream, ValidTextIsUnchanged) {
   for (const std::string text : {"", "plain\n", "a\u00e9\u00ff\u20ac\ud7ff\ue000\uffff\U00010000\U0010ffff!"}) {
     EXPECT_EQ(one_by_one(text), text);
     EXPECT_EQ(at_once(text), text);
   }
 }
 
-TEST(base::Utf8Stream, CharactersComeWhole) {
+TEST(Utf8Stream, CharactersComeWhole) {
   base::Utf8Stream stream;
   EXPECT_EQ(stream.add("a\xf0\x9f"), "a");
   EXPECT_EQ(stream.add("\x98"), "");
@@ -37,7 +37,7 @@ TEST(base::Utf8Stream, CharactersComeWhole) {
   EXPECT_EQ(stream.finish(), "");
 }
 
-TEST(base::Utf8Stream, WhatIsNoCharacterIsReplaced) {
+TEST(Utf8Stream, WhatIsNoCharacterIsReplaced) {
   const std::string r = "\xef\xbf\xbd";
   const std::map<std::string, std::string> expected{
       {"\x80", r},  // a continuation alone
@@ -61,5 +61,5 @@ TEST(base::Utf8Stream, WhatIsNoCharacterIsReplaced) {
   }
 }
 
-}  // namespace
-}  // namespace cautious::cli
+}  // namespace utf8_stream_test
+}  // namespace cautious::base

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace cautious::study {
-namespace {
+namespace verdict_test {
 
 constexpr const char* kLambda = "optimizer.weight_decay";
 
@@ -168,5 +168,5 @@ TEST(Verdict, WithoutContrastsEverythingIsExploratory) {
   EXPECT_EQ(verdict_of(study_of(clear(1.9), {})).sentence, "no contrast was fixed beforehand: everything here is exploratory");
 }
 
-}  // namespace
+}  // namespace verdict_test
 }  // namespace cautious::study

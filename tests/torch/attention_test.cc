@@ -12,7 +12,7 @@
 #include "model/ops/fast_math.h"
 #include "model/ops/ops.h"
 
-namespace {
+namespace attention_test {
 
 using cautious::model::ops::AttentionShape;
 using cautious::model::ops::Path;
@@ -255,4 +255,4 @@ TEST(FastFunctions, AreCloseToTheLibrarys) {
   EXPECT_TRUE(std::isnan(cautious::model::ops::fast_tanh(std::nanf(""))));
 }
 
-}  // namespace
+}  // namespace attention_test

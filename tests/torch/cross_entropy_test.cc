@@ -21,7 +21,7 @@ using cautious::model::ops::Path;
 using fixture::Tensors;
 using fixture::values;
 
-namespace {
+namespace cross_entropy_test {
 
 struct Case {
   std::int64_t rows, d, words;
@@ -69,7 +69,7 @@ std::string message_of(const std::function<void()>& call) {
   return "no Error";
 }
 
-}  // namespace
+}  // namespace cross_entropy_test
 
 TEST(CrossEntropy, is_the_plain_one_for_every_size) {
   unsigned turn = 0;

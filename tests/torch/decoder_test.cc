@@ -14,7 +14,7 @@
 #include "tiny_models.h"
 
 namespace cautious {
-namespace {
+namespace decoder_test {
 
 using Words = std::vector<std::int64_t>;
 
@@ -49,7 +49,7 @@ void expect_logits_of_the_model(const model::ModelConfig& config, at::ScalarType
   }
 }
 
-TEST(model::Decoder, LogitsAreThoseOfTheTransformer) {
+TEST(Decoder, LogitsAreThoseOfTheTransformer) {
   for (const auto& [name, config] : tiny::models()) {
     for (const std::vector<std::size_t>& pieces : std::vector<std::vector<std::size_t>>{{1}, {100}, {5, 1, 3}, {2}}) {
       expect_logits_of_the_model(config, at::kDouble, pieces, 1e-12, name);
@@ -58,13 +58,13 @@ TEST(model::Decoder, LogitsAreThoseOfTheTransformer) {
   }
 }
 
-TEST(model::Decoder, LongTextsGoInSlices) {
+TEST(Decoder, LongTextsGoInSlices) {
   model::ModelConfig config = tiny::models().at("all");
   config.context = 700;
   expect_logits_of_the_model(config, at::kDouble, {600, 1, 50}, 1e-12, "long");
 }
 
-TEST(model::Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
+TEST(Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
   for (const std::int64_t context : {1, 2, 5, 8}) {
     model::ModelConfig config = tiny::models().at("llama");
     config.context = context;
@@ -87,7 +87,7 @@ TEST(model::Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
   }
 }
 
-TEST(model::Decoder, SeesWeightsThatChangeAndKeepsNoGraph) {
+TEST(Decoder, SeesWeightsThatChangeAndKeepsNoGraph) {
   model::Transformer model(tiny::models().at("qwen"), 5);
   EXPECT_FALSE(model::Decoder(model).feed(Words{1, 2}).requires_grad());
   tiny::shake(model);
@@ -104,7 +104,7 @@ std::string fault_of(const std::function<void()>& call, Fault fault) {
   return "";
 }
 
-TEST(model::Decoder, WrongTokensAreRefusedAndChangeNothing) {
+TEST(Decoder, WrongTokensAreRefusedAndChangeNothing) {
   model::Transformer model(tiny::models().at("llama"), 6, {}, at::kDouble);
   model::Decoder decoder(model);
   decoder.feed(Words{1, 2});
@@ -209,5 +209,5 @@ TEST(Pick, NonsenseIsRefused) {
   EXPECT_EQ(usage({1, 0, 1.5, 0}), "top_p is 1.5; valid: (0, 1]");
 }
 
-}  // namespace
+}  // namespace decoder_test
 }  // namespace cautious

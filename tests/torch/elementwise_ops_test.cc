@@ -20,7 +20,7 @@ using fixture::Function;
 using fixture::Tensors;
 using fixture::values;
 
-namespace {
+namespace elementwise_ops_test {
 
 using Sides = std::vector<std::int64_t>;
 
@@ -93,7 +93,7 @@ void expect_no_graph(const Function& function, const Tensors& constants) {
 
 constexpr model::Activation kBoth[] = {model::Activation::silu, model::Activation::gelu};
 
-}  // namespace
+}  // namespace elementwise_ops_test
 
 TEST(RmsNorm, is_the_plain_one) {
   for (const Sides& sides : {Sides{5}, {1}, {1, 1}, {2, 3, 7}, {64, 320}, {2, 5, 3, 16}, {1030, 9}, {3, 4099}})

@@ -16,7 +16,7 @@
 #include "tiny_models.h"
 
 namespace cautious {
-namespace {
+namespace evaluate_test {
 
 namespace fs = std::filesystem;
 
@@ -173,5 +173,5 @@ TEST_F(Evaluate, DataOfAnotherVocabularyIsRefused) {
   EXPECT_EQ(fault({&ends, {0}, 2, {}}, 1), "no window has a target: every token begins a document");
 }
 
-}  // namespace
+}  // namespace evaluate_test
 }  // namespace cautious

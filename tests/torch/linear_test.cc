@@ -8,7 +8,7 @@
 
 #include "model/ops/ops.h"
 
-namespace {
+namespace linear_test {
 
 using cautious::model::ops::linears;
 using cautious::model::ops::Path;
@@ -109,4 +109,4 @@ TEST(Linear, WrongShapesAreErrors) {
   EXPECT_THROW(linears(at::ones({3}), {at::ones({4, 3})}, Path::fused), cautious::Error);
 }
 
-}  // namespace
+}  // namespace linear_test

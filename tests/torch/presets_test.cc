@@ -9,7 +9,7 @@
 
 #include "model/transformer.h"
 
-namespace {
+namespace presets_test {
 
 using namespace cautious;
 
@@ -40,4 +40,4 @@ TEST(Presets, TakeAStepWithMuonAndAdamw) {
   EXPECT_EQ(taken, 6);  // five nanos and gemma-15m
 }
 
-}  // namespace
+}  // namespace presets_test

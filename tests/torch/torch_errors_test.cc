@@ -3,7 +3,7 @@
 
 #include "torch_fixture.h"
 
-namespace {
+namespace torch_errors_test {
 
 using cautious::recipe;
 using cautious::torch::Optimizer;
@@ -185,4 +185,4 @@ TEST(TorchErrors, StatesThatDoNotFit) {
   }
 }
 
-}  // namespace
+}  // namespace torch_errors_test

@@ -8,7 +8,7 @@
 
 #include "torch_fixture.h"
 
-namespace {
+namespace torch_optimizer_test {
 
 using cautious::recipe;
 using cautious::Recipe;
@@ -344,4 +344,4 @@ TEST(TorchState, OptionsGoThroughAnArchive) {
   EXPECT_EQ(read.decay, cautious::DecaySwitch::off);
 }
 
-}  // namespace
+}  // namespace torch_optimizer_test

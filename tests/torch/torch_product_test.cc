@@ -4,7 +4,7 @@
 
 #include "torch_fixture.h"
 
-namespace {
+namespace torch_product_test {
 
 using cautious::Element;
 using cautious::Recipe;
@@ -199,4 +199,4 @@ TEST(Product, AMatrixWithNanIsNanAndAZeroMatrixStays) {
   }
 }
 
-}  // namespace
+}  // namespace torch_product_test

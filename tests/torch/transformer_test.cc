@@ -15,7 +15,7 @@
 #include "model/init.h"
 
 namespace cautious {
-namespace {
+namespace transformer_test {
 
 constexpr model::RunOptions kFused{ops::Path::fused, false}, kPlain{ops::Path::plain, false};
 
@@ -57,7 +57,7 @@ std::string message(const std::function<void()>& call) {
   return "";
 }
 
-TEST(model::Transformer, ParametersAreThoseOfTheConfig) {
+TEST(Transformer, ParametersAreThoseOfTheConfig) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 1);
     const std::vector<Shape> shapes = model::parameter_shapes(config);
@@ -73,7 +73,7 @@ TEST(model::Transformer, ParametersAreThoseOfTheConfig) {
   }
 }
 
-TEST(model::Transformer, LogitsAreThoseOfTheNaiveModel) {
+TEST(Transformer, LogitsAreThoseOfTheNaiveModel) {
   for (const auto& [name, config] : tiny::models()) {
     for (const model::RunOptions options : {kFused, kPlain}) {
       model::Transformer model(config, 2, options, at::kDouble);
@@ -94,7 +94,7 @@ TEST(model::Transformer, LogitsAreThoseOfTheNaiveModel) {
   }
 }
 
-TEST(model::Transformer, LossIsTheCrossEntropyOfTheLogits) {
+TEST(Transformer, LossIsTheCrossEntropyOfTheLogits) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 3, kFused, at::kDouble);
     tiny::shake(model);
@@ -106,7 +106,7 @@ TEST(model::Transformer, LossIsTheCrossEntropyOfTheLogits) {
   }
 }
 
-TEST(model::Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
+TEST(Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 4);
     const at::Tensor tokens = words(4, 12, config.vocab), target = words(4, 12, config.vocab, 2);
@@ -124,7 +124,7 @@ TEST(model::Transformer, FirstLossIsNearLogVocabAndAStepLowersIt) {
   }
 }
 
-TEST(model::Transformer, FusedIsPlain) {
+TEST(Transformer, FusedIsPlain) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer fused(config, 5, kFused, at::kDouble), plain(config, 5, kPlain, at::kDouble);
     tiny::shake(fused);
@@ -138,7 +138,7 @@ TEST(model::Transformer, FusedIsPlain) {
   }
 }
 
-TEST(model::Transformer, RecomputingChangesNoBit) {
+TEST(Transformer, RecomputingChangesNoBit) {
   for (const auto& [name, config] : tiny::models()) {
     for (const ops::Path path : {ops::Path::fused, ops::Path::plain}) {
       model::Transformer kept(config, 6, {path, false}), again(config, 6, {path, true});
@@ -155,7 +155,7 @@ TEST(model::Transformer, RecomputingChangesNoBit) {
   }
 }
 
-TEST(model::Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
+TEST(Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
   const model::ModelConfig config = tiny::models().at("gemma");
   auto model = std::make_unique<model::Transformer>(config, 6, model::RunOptions{ops::Path::fused, true});
   Tensors parameters = parameters_of(*model);
@@ -168,7 +168,7 @@ TEST(model::Transformer, RecomputingMindsFrozenParametersAndOutlivesTheModel) {
   EXPECT_TRUE(parameters.at("model.layers.0.mlp.gate_proj.weight").grad().defined());
 }
 
-TEST(model::Transformer, GradientsAreThoseOfFiniteDifferences) {
+TEST(Transformer, GradientsAreThoseOfFiniteDifferences) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 7, kFused, at::kDouble);
     tiny::shake(model);
@@ -191,7 +191,7 @@ TEST(model::Transformer, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-TEST(model::Transformer, LaterTokensDoNotChangeEarlierLogits) {
+TEST(Transformer, LaterTokensDoNotChangeEarlierLogits) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 8, kFused, at::kDouble);
     tiny::shake(model);
@@ -203,7 +203,7 @@ TEST(model::Transformer, LaterTokensDoNotChangeEarlierLogits) {
   }
 }
 
-TEST(model::Transformer, OneTokenAndMoreThanTheContext) {
+TEST(Transformer, OneTokenAndMoreThanTheContext) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 9);
     for (const std::int64_t sequence : {std::int64_t{1}, config.context + 5}) {
@@ -213,7 +213,7 @@ TEST(model::Transformer, OneTokenAndMoreThanTheContext) {
   }
 }
 
-TEST(model::Transformer, SameSeedSameBits) {
+TEST(Transformer, SameSeedSameBits) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 11), other(config, 12), wide(config, 11, {}, at::kDouble);
     const int threads = at::get_num_threads();
@@ -236,7 +236,7 @@ TEST(model::Transformer, SameSeedSameBits) {
   }
 }
 
-TEST(model::Transformer, InitialValuesHaveTheirSpread) {
+TEST(Transformer, InitialValuesHaveTheirSpread) {
   model::ModelConfig config;
   config.layers = 8;
   const double cut = 0.98658;  // deviation of a normal variable cut at 3
@@ -261,7 +261,7 @@ TEST(model::Transformer, InitialValuesHaveTheirSpread) {
   expect(model::Init::xavier, down, {512, 256}, std::sqrt(2. / 768), std::sqrt(6. / 768));
 }
 
-TEST(model::Transformer, WrongTokensAreOneLine) {
+TEST(Transformer, WrongTokensAreOneLine) {
   model::Transformer model(tiny::models().at("llama"), 1);
   const at::Tensor good = words(2, 3, 50);
   const auto with = [&](std::int64_t value) {
@@ -279,7 +279,7 @@ TEST(model::Transformer, WrongTokensAreOneLine) {
   EXPECT_EQ(message([&] { model::Transformer(model.config(), 1, {}, at::kHalf); }), "model's type is Half; choices: Float, Double");
 }
 
-TEST(model::Transformer, LossFallsWhenTraining) {
+TEST(Transformer, LossFallsWhenTraining) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 10, {ops::Path::fused, name == "gemma"});
     const at::Tensor all = words(1, 13, config.vocab), tokens = all.narrow(1, 0, 12), target = all.narrow(1, 1, 12);
@@ -294,5 +294,5 @@ TEST(model::Transformer, LossFallsWhenTraining) {
   }
 }
 
-}  // namespace
+}  // namespace transformer_test
 }  // namespace cautious

@@ -19,7 +19,7 @@
 #include "model/family.h"
 
 namespace cautious {
-namespace {
+namespace weights_test {
 
 namespace fs = std::filesystem;
 
@@ -193,5 +193,5 @@ TEST_F(Weights, WhatIsMissingIsNamed) {
   EXPECT_TRUE(what().starts_with(fmt::format("{}: cannot open", file().string()))) << what();
 }
 
-}  // namespace
+}  // namespace weights_test
 }  // namespace cautious
