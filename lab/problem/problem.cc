@@ -20,7 +20,7 @@ std::size_t first_infinite(PointView numbers) {
 }
 
 // A NaN may have a sign, which says nothing.
-std::string base::shown(double number) { return std::isnan(number) ? "nan" : base::to_text(number); }
+std::string shown(double number) { return std::isnan(number) ? "nan" : base::to_text(number); }
 
 }  // namespace
 
@@ -57,15 +57,15 @@ void check_point(const Problem& problem, std::string_view what, PointView x) {
                                           problem.size()));
   }
   if (const std::size_t i = first_infinite(x); i < x.size()) {
-    throw Error(Fault::usage, fmt::format("{}: x{} is {}; valid: finite numbers", what, i + 1, base::shown(x[i])));
+    throw Error(Fault::usage, fmt::format("{}: x{} is {}; valid: finite numbers", what, i + 1, shown(x[i])));
   }
   constexpr std::string_view kValid = "valid: a point where f and its derivatives are finite";
   if (const double f = problem.value(x); !std::isfinite(f)) {
-    throw Error(Fault::usage, fmt::format("{}: f is {} there; {}", what, base::shown(f), kValid));
+    throw Error(Fault::usage, fmt::format("{}: f is {} there; {}", what, shown(f), kValid));
   }
   const Point g = gradient(problem, x);
   if (const std::size_t i = first_infinite(g); i < g.size()) {
-    throw Error(Fault::usage, fmt::format("{}: the derivative of f by x{} is {} there; {}", what, i + 1, base::shown(g[i]), kValid));
+    throw Error(Fault::usage, fmt::format("{}: the derivative of f by x{} is {} there; {}", what, i + 1, shown(g[i]), kValid));
   }
 }
 

@@ -60,7 +60,7 @@ std::string name_of(const Recipe& recipe) {
   };
   constexpr std::array<Title, 6> kTitles{
       {{"adam", "Adam"}, {"sgd", "SGD"}, {"sgdm", "SGDM"}, {"lion", "Lion"}, {"lion-k", "Lion-K"}, {"muon", "Muon"}}};
-  std::string base::shown(cautious::name_of(recipe.rule));
+  std::string shown(cautious::name_of(recipe.rule));
   for (const Title& title : kTitles) {
     if (title.rule == shown) shown = title.shown;
   }

@@ -15,11 +15,11 @@ namespace {
 
 constexpr std::size_t kRowsPerPath = 500;
 
-std::string base::shown(const std::optional<double>& value) {
+std::string shown(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? fmt::format("{:.2e}", *value) : "-";
 }
 
-std::string base::shown(const std::optional<Pareto>& pareto) {
+std::string shown(const std::optional<Pareto>& pareto) {
   if (!pareto) return "-";
   return *pareto == Pareto::optimal ? "yes" : *pareto == Pareto::beaten ? "no" : "undecided";
 }
@@ -37,8 +37,8 @@ report::Table table_of(const ToyStudy& study) {
   table.title = "Where the arms end";
   table.head = {"arm", "end point", "f", "to minimisers", "to front", "locally Pareto", "to box", "sum of |x|"};
   for (const ToyRun& run : study.runs) {
-    table.rows.push_back({run.arm.name, end_point(run.end()), fmt::format("{:.2e}", run.f), base::shown(run.to_minimisers),
-                          base::shown(run.to_front), run.to_minimisers && *run.to_minimisers <= kOn ? base::shown(run.pareto) : "-",
+    table.rows.push_back({run.arm.name, end_point(run.end()), fmt::format("{:.2e}", run.f), shown(run.to_minimisers),
+                          shown(run.to_front), run.to_minimisers && *run.to_minimisers <= kOn ? shown(run.pareto) : "-",
                           fmt::format("{:.2e}", run.to_box),
                           fmt::format("{:.3f}", as_vector(PointView(run.end())).lpNorm<1>())});
   }
@@ -66,7 +66,7 @@ std::string paths_csv(const ToyStudy& study) {
   return csv;
 }
 
-Section run::section_of(const ToyStudy& study, const std::string& arguments) {
+Section section_of(const ToyStudy& study, const std::string& arguments) {
   Section section;
   section.title = study.problem.title;
   section.text = fmt::format("f = {}; {} variables, all arms from {}. {}.", study.problem.formula, study.problem.size(),
@@ -100,7 +100,7 @@ Experiment toy_experiment(const std::vector<Problem>& problems, const ToyOptions
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const auto alive = [&] { progress(static_cast<double>(i) / static_cast<double>(problems.size()), problems[i].name); };
     alive();
-    experiment.sections.push_back(run::section_of(run_toy(problems[i], options, alive), arguments));
+    experiment.sections.push_back(section_of(run_toy(problems[i], options, alive), arguments));
     if (problems[i].name == "circle" && problems[i].file.empty() && arguments.empty())
       experiment.sections.push_back(why_it_slides_on(options.weight_decay));
   }

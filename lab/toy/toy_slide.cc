@@ -17,6 +17,7 @@
 
 #include <cautious/optimizer.h>
 
+#include "base/text.h"
 #include "lab/toy/toy.h"
 
 namespace cautious::lab {
@@ -125,7 +126,7 @@ Slide slide_of(const std::string& recipe_name, double lr, double weight_decay) {
   return slide;
 }
 
-std::string base::shown(PointView x) { return fmt::format("({:.3f}, {:.3f})", x[0], x[1]); }
+std::string shown(PointView x) { return fmt::format("({:.3f}, {:.3f})", x[0], x[1]); }
 
 std::string or_dash(double value, const char* format) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
@@ -140,9 +141,9 @@ report::Table table_of(const std::vector<Slide>& slides) {
     if (s.arrival) {
       table.rows.push_back({s.arm, fmt::format("{}", s.lr), fmt::format("{:.2f}", *s.arrival), fmt::format("{:.2f}", s.mask),
                             fmt::format("{:.3f}", s.moved), fmt::format("{:.1e}", s.moved_late), or_dash(s.ratio, "{:.2f}"),
-                            base::shown(s.end)});
+                            shown(s.end)});
     } else {
-      table.rows.push_back({s.arm, fmt::format("{}", s.lr), "never", "-", "-", "-", "-", base::shown(s.end)});
+      table.rows.push_back({s.arm, fmt::format("{}", s.lr), "never", "-", "-", "-", "-", shown(s.end)});
     }
   }
   table.note = fmt::format(
@@ -191,9 +192,9 @@ Claim where_they_end(const std::vector<Slide>& slides) {
   for (const Slide& s : slides) {
     if (s.lr != kRates.back() || !s.sign_like) continue;
     evidence += fmt::format("{}{} ", evidence.empty() ? fmt::format("at learning rate {} ", s.lr) : "; ", s.arm);
-    evidence += s.arrival ? fmt::format("came to {} and ended at {}, where |x₁| - |x₂| = {:.1e}", base::shown(s.at_arrival),
-                                        base::shown(s.end), std::abs(s.end[0]) - std::abs(s.end[1]))
-                          : fmt::format("did not stay on the front and ended at {}", base::shown(s.end));
+    evidence += s.arrival ? fmt::format("came to {} and ended at {}, where |x₁| - |x₂| = {:.1e}", shown(s.at_arrival),
+                                        shown(s.end), std::abs(s.end[0]) - std::abs(s.end[1]))
+                          : fmt::format("did not stay on the front and ended at {}", shown(s.end));
   }
   return {"Adam + CWD and Lion + CWD go on along the Pareto front towards |x₁| = |x₂|", "", Outcome::noted, evidence};
 }
