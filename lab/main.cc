@@ -1,5 +1,6 @@
-// The program `cautious-lab`, behind `cautious lab`: the paper's theory, run. Every verb prints its claims with their numbers and writes a page, figures, tables
-// and data into a directory. The files are a function of the command line, so old ones are replaced.
+// The program `cautious-lab`, behind `cautious lab`: the paper's theory, run. Every verb prints its claims with their numbers
+// and writes a page, figures, tables and data into a directory. The files are a function of the command line, so old ones are
+// replaced.
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,16 +18,16 @@
 
 #include <cautious/error.h>
 
-#include "cli/interrupt.h"
-#include "lab/toy_arguments.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "cli/forward.h"
+#include "cli/interrupt.h"
 #include "cli/program.h"
 #include "lab/bound/bound.h"
 #include "lab/dynamics/dynamics.h"
 #include "lab/experiment.h"
 #include "lab/fixedpoint/fixedpoint.h"
-#include "base/text.h"
-#include "base/live_line.h"
+#include "lab/toy_arguments.h"
 
 namespace cautious::lab {
 namespace {
@@ -77,7 +78,7 @@ int run(const Runs& runs, const std::filesystem::path& out) {
       const auto before = static_cast<double>(experiments.size());
       experiments.push_back(one([&](double done, std::string_view what) {
         interruptible.check();
-        line.show_part((before + done) / total, std::string(what));
+        line.show_fraction((before + done) / total, std::string(what));
       }));
     }
   }
@@ -164,8 +165,7 @@ void add_bound(CLI::App& parent, Verb& chosen) {
   verb.app->callback([verb, &chosen] {
     chosen = [verb] {
       BoundOptions options;
-      options.seeds =
-          static_cast<std::size_t>(verb.integer("seeds", static_cast<std::int64_t>(options.seeds), kBoundSeeds));
+      options.seeds = static_cast<std::size_t>(verb.integer("seeds", static_cast<std::int64_t>(options.seeds), kBoundSeeds));
       options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
       return run({[options](const Progress& progress) { return run_bound(options, progress); }}, *verb.out);
     };

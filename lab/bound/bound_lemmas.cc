@@ -8,6 +8,8 @@
 
 #include <cautious/recipe.h>
 
+#include "base/hash.h"
+
 namespace cautious::lab {
 namespace {
 
@@ -102,7 +104,7 @@ std::vector<LemmaCheck> check_lemmas(const BoundProblem& problem, const BoundSet
   BoundConstants constants = known_constants(problem, problem.noise, problem.start);
   double radius = 0;
   for (std::size_t k = 0; k < seeds; ++k) {
-    BoundRun run(problem, problem.noise, setting, problem.start, seed * 0x9e3779b97f4a7c15u + k);
+    BoundRun run(problem, problem.noise, setting, problem.start, seed * base::kGolden + k);
     Observer observer(setting, constants.gradient);
     for (std::size_t t = 1; t <= steps; ++t) {
       run.step();

@@ -10,6 +10,8 @@
 
 #include <cautious/recipe.h>
 
+#include "base/hash.h"
+
 namespace cautious::lab {
 namespace {
 
@@ -115,7 +117,7 @@ LeftSide left_side(const BoundProblem& problem, const BoundNoise& noise, const B
   LeftSide result;
   result.radius = as_vector(start).lpNorm<Eigen::Infinity>();
   for (std::size_t run_index = 0; run_index < seeds; ++run_index) {
-    BoundRun run(problem, noise, setting, start, seed * 0x9e3779b97f4a7c15u + run_index);
+    BoundRun run(problem, noise, setting, start, seed * base::kGolden + run_index);
     double sum = 0;
     std::size_t t = 0;
     for (std::size_t k = 0; k < steps.size(); ++k) {

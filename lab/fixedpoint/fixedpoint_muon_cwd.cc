@@ -6,6 +6,8 @@
 #include <Eigen/Cholesky>
 #include <Eigen/SVD>
 
+#include "base/hash.h"
+
 namespace cautious::lab::fixedpoint {
 namespace {
 
@@ -89,7 +91,7 @@ MatrixLeastSquares random_least_squares(Random& random) {
 std::vector<MatrixLeastSquares> muon_cwd_problems(std::uint64_t seed) {
   std::vector<MatrixLeastSquares> problems;
   for (std::uint64_t i = 0; i < kProblems; ++i) {
-    Random random((seed + 1) * 0x9e3779b97f4a7c15u + i);
+    Random random((seed + 1) * base::kGolden + i);
     problems.push_back(random_least_squares(random));
   }
   return problems;

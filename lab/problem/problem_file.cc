@@ -13,9 +13,8 @@
 
 #include <cautious/error.h>
 
-#include "base/shown.h"
-#include "lab/problem/expression.h"
 #include "base/text.h"
+#include "lab/problem/expression.h"
 
 namespace cautious::lab {
 namespace {
@@ -43,7 +42,7 @@ std::string content_of(const std::filesystem::path& file) {
 }
 
 std::string described(const toml::node& node) {
-  if (const auto* string = node.as_string()) return "the string " + base::shown(string->get());
+  if (const auto* string = node.as_string()) return "the string " + base::in_quotes(string->get());
   if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
   if (const auto* number = node.as_floating_point()) return base::to_text(number->get());
   if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
@@ -201,7 +200,8 @@ Problem read_problem(const std::filesystem::path& file) {
     return Reader(file, table).read();
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
-    throw Error(Fault::usage, fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, base::shown(error.description())));
+    throw Error(Fault::usage,
+                fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, base::in_quotes(error.description())));
   }
 }
 

@@ -1,4 +1,5 @@
-// Everything that needs memory is made ready before the fork.
+// fork() and exec(), with everything that needs memory made ready before the fork. A pipe, closed by a successful exec, brings
+// the reason of a failed one.
 #include "base/process.h"
 
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <string_view>
@@ -19,13 +21,42 @@
 namespace cautious::base {
 namespace {
 
-[[noreturn]] void fail(std::string_view what, int error) {
-  throw Error(Fault::failure, fmt::format("{}: {}", what, std::generic_category().message(error)));
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+class File {
+ public:
+  explicit File(int number) : number_(number) {}
+  File(File&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  File& operator=(File&&) = delete;
+  ~File() { close(); }
+  int number() const { return number_; }
+  void close() {
+    if (number_ >= 0) ::close(std::exchange(number_, -1));
+  }
+
+ private:
+  int number_;
+};
+
+struct Pipe {
+  File read, write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(Fault::failure, "cannot make a pipe: " + reason_of(errno));
+  return {File(ends[0]), File(ends[1])};
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
+File opened(const char* path, int flags) {
+  const int number = ::open(path, flags | O_CLOEXEC, 0666);
+  if (number < 0) throw Error(Fault::failure, fmt::format("{}: cannot open: {}", path, reason_of(errno)));
+  return File(number);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
-  for (std::string& word : words) result.push_back(word.data());
+  for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
   return result;
 }
@@ -34,51 +65,145 @@ std::string_view name_of(std::string_view variable) { return variable.substr(0, 
 
 std::vector<std::string> with_ours(const std::vector<std::string>& variables) {
   std::vector<std::string> result = variables;
-  for (char** word = environ; *word != nullptr; ++word) {
-    const auto same = [&](const std::string& variable) { return name_of(variable) == name_of(*word); };
-    if (std::ranges::none_of(variables, same)) result.emplace_back(*word);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const auto same = [&](const std::string& variable) { return name_of(variable) == name_of(*entry); };
+    if (std::ranges::none_of(variables, same)) result.emplace_back(*entry);
   }
   return result;
 }
 
+struct Start {
+  std::vector<std::string> arguments, environment;
+  const char* folder;  // null: this one
+  int output, errors;
+  enum class Group { ours, own } group;
+};
+
 struct Ready {
-  std::vector<char*> words, environment;
-  std::string complaint;
-  int input, log;
+  std::vector<char*> arguments, environment;
+  const Start& start;
+  int input, failure;
   pid_t parent;
 };
 
 [[noreturn]] void become(const Ready& ready) {
-  ::setpgid(0, 0);
+  const Start& start = ready.start;
+  if (start.group == Start::Group::own) ::setpgid(0, 0);
   // A parent that died before the call leaves nobody to work for.
   const bool alone = ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && ::getppid() != ready.parent;
-  if (!alone && ::dup2(ready.input, 0) >= 0 && ::dup2(ready.log, 1) >= 0 && ::dup2(ready.log, 2) >= 0) {
-    ::execve(ready.words[0], ready.words.data(), ready.environment.data());
+  if (!alone && ::dup2(ready.input, 0) >= 0 && ::dup2(start.output, 1) >= 0 && ::dup2(start.errors, 2) >= 0 &&
+      (start.folder == nullptr || ::chdir(start.folder) == 0)) {
+    ::execvpe(ready.arguments[0], ready.arguments.data(), ready.environment.data());
   }
-  [[maybe_unused]] const ssize_t told = ::write(ready.log, ready.complaint.data(), ready.complaint.size());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = ::write(ready.failure, &error, sizeof(error));
   ::_exit(127);
 }
 
-int opened(const char* path, int flags) {
-  const int file = ::open(path, flags | O_CLOEXEC, 0666);
-  if (file < 0) fail(fmt::format("{}: cannot open", path), errno);
-  return file;
+struct Started {
+  pid_t id;
+  int error;  // of the exec; 0: it runs
+};
+
+Started begin(Start start) {
+  const File input = opened("/dev/null", O_RDONLY);
+  Pipe failure = make_pipe();
+  const Ready ready{
+      pointers(start.arguments), pointers(start.environment), start, input.number(), failure.write.number(), ::getpid()};
+  Started result{::fork(), 0};
+  if (result.id == 0) become(ready);
+  if (result.id < 0) {
+    throw Error(Fault::failure, fmt::format("cannot start {}: {}", start.arguments.front(), reason_of(errno)));
+  }
+  failure.write.close();
+  int error = 0;
+  ssize_t count = 0;
+  while ((count = ::read(failure.read.number(), &error, sizeof(error))) < 0 && errno == EINTR) continue;
+  if (count == sizeof(error)) result.error = error;
+  return result;
+}
+
+std::string cannot_start(const std::string& program, int error) {
+  if (error == ENOENT) return fmt::format("there is no program {}", program);
+  return fmt::format("cannot start {}: {}", program, reason_of(error));
+}
+
+// The end of what comes, as far as anyone reads it.
+std::string read_all(const File& file) {
+  constexpr std::size_t kMost = 1 << 16;
+  std::string text;
+  std::array<char, 4096> chunk{};
+  while (true) {
+    const ssize_t count = ::read(file.number(), chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(chunk.data(), static_cast<std::size_t>(count));
+    if (text.size() > 2 * kMost) text.erase(0, text.size() - kMost);
+  }
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw Error(Fault::failure, "cannot wait for a program: " + reason_of(errno));
+  }
+  return status;
+}
+
+bool begins_with_any(std::string_view line, std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return line.starts_with(beginning); });
+}
+
+// apt-get marks errors with "E: ", npm with "npm error " and puts a code and a system call first. Without a marked line the
+// last one counts.
+std::string own_message(std::string_view text) {
+  std::string_view last;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.find_first_not_of(" \r") == line.npos) continue;
+    last = line;
+    for (const std::string_view mark : {"E: ", "npm error ", "npm ERR! "}) {
+      if (line.starts_with(mark) && !begins_with_any(line.substr(mark.size()), {"code ", "syscall ", "errno "})) {
+        return std::string(line.substr(mark.size()));
+      }
+    }
+  }
+  return std::string(last);
+}
+
+std::string ending(int status, const std::string& program) {
+  if (WIFSIGNALED(status)) return fmt::format("{} was ended by signal {}", program, WTERMSIG(status));
+  return fmt::format("{} ended with code {}", program, WEXITSTATUS(status));
 }
 
 }  // namespace
 
-Process::Process(std::vector<std::string> words, const std::vector<std::string>& environment,
+Outcome run(const Command& command) {
+  const std::string& program = command.arguments.front();
+  const File output = opened(command.output.empty() ? "/dev/null" : command.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC);
+  Pipe errors = make_pipe();
+  // Messages in English.
+  const Started started = begin({command.arguments, with_ours({"LC_ALL=C.UTF-8"}), command.folder.c_str(), output.number(),
+                                 errors.write.number(), Start::Group::ours});
+  errors.write.close();
+  const std::string said = read_all(errors.read);
+  const int status = wait_for(started.id);
+  if (started.error != 0) return {false, cannot_start(program, started.error)};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {true, ""};
+  const std::string reason = own_message(said);
+  return {false, reason.empty() ? ending(status, program) : reason};
+}
+
+Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                  const std::filesystem::path& log) {
-  std::vector<std::string> variables = with_ours(environment);
-  Ready ready{pointers(words), pointers(variables), fmt::format("cannot start {}\n", words.front()), -1, -1, ::getpid()};
-  ready.log = opened(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
-  ready.input = opened("/dev/null", O_RDONLY);
-  id_ = ::fork();
-  const int error = errno;
-  if (id_ == 0) become(ready);
-  ::close(ready.input);
-  ::close(ready.log);
-  if (id_ < 0) fail(fmt::format("cannot start {}", words.front()), error);
+  const File output = opened(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  const Started started =
+      begin({arguments, with_ours(environment), nullptr, output.number(), output.number(), Start::Group::own});
+  id_ = started.id;
+  if (started.error == 0) return;
+  const std::string complaint = cannot_start(arguments.front(), started.error) + "\n";
+  [[maybe_unused]] const ssize_t told = ::write(output.number(), complaint.data(), complaint.size());
 }
 
 Process::~Process() {
@@ -93,7 +218,7 @@ std::optional<int> Process::ended() {
   int status = 0;
   const pid_t found = ::waitpid(id_, &status, WNOHANG);
   if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
-  if (found < 0) fail("cannot wait for a run", errno);
+  if (found < 0) throw Error(Fault::failure, "cannot wait for a program: " + reason_of(errno));
   id_ = -1;
   return status;
 }

@@ -1,5 +1,5 @@
-// A program that runs beside this one, with what it says in a file. It is in a process group of its own, so that Ctrl-C in the
-// terminal reaches this process alone, and is told to end (SIGTERM) when this process dies.
+// Other programs, started without a shell: run() waits for one, a Process works beside this one. Either is told to end
+// (SIGTERM) when this process dies.
 #pragma once
 
 #include <sys/types.h>
@@ -11,16 +11,33 @@
 
 namespace cautious::base {
 
+struct Command {
+  std::vector<std::string> arguments;  // the program, found on the PATH, and its arguments
+  std::filesystem::path folder;        // where it runs
+  std::filesystem::path output;        // gets its standard output; empty: discarded
+};
+
+struct Outcome {
+  bool done = false;   // it ran and ended with 0
+  std::string reason;  // otherwise: its own error message, or why it could not start
+};
+
+// An output that cannot be written is an Error(Fault::failure).
+Outcome run(const Command& command);
+
+// Its output and errors go to a log. It is in a process group of its own, so that Ctrl-C in the terminal reaches this process
+// alone.
 class Process {
  public:
-  // `words`: the program's path and its arguments. `environment`: "NAME=value", before this process's own. A log that cannot be
-  // written or no room for a process is an Error(Fault::failure); a program that cannot be executed ends with 127 and says so.
-  Process(std::vector<std::string> words, const std::vector<std::string>& environment, const std::filesystem::path& log);
+  // `environment`: "NAME=value", before this process's own. A log that cannot be written and a system without room for another
+  // process are an Error(Fault::failure); a program that cannot be executed ends with 127, and the log says why.
+  Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+          const std::filesystem::path& log);
   ~Process();  // SIGTERM, then waits
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
 
-  // As of waitpid(), once it has ended.
+  // The status of waitpid(), once it has ended.
   std::optional<int> ended();
   void terminate();
 

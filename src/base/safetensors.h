@@ -37,6 +37,11 @@ struct SafetensorsHeader {
   std::uint64_t data = 0;  // where the tensors' bytes begin in the file
 };
 
+// The first bytes of a file: the length of the JSON after them. `start` has at least these bytes of a file of `size` bytes, or
+// all of a shorter file; a length that cannot be true is an Error(Fault::data).
+constexpr std::uint64_t kSafetensorsLengthBytes = 8;
+std::uint64_t safetensors_header_length(std::span<const std::byte> start, std::uint64_t size, const std::string& file);
+
 // A whole file in memory. Everything malformed is one line of Error(Fault::data), beginning with the file's name; so is a file
 // that is not there.
 class Safetensors {
@@ -69,7 +74,7 @@ struct TensorToWrite {
   std::span<const std::byte> data;
 };
 
-// Length and JSON as they stand in front of the tensors' bytes, padded with spaces so that those begin at a multiple of 8.
+// Length and JSON as they are in front of the tensors' bytes, padded with spaces so that those begin at a multiple of 8.
 // Names that occur twice, unknown types, and bytes that do not fit type and shape are Error(Fault::usage).
 std::string safetensors_header(const std::vector<TensorToWrite>& tensors, const Metadata& metadata);
 

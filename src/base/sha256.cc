@@ -6,7 +6,7 @@
 #include <array>
 
 #include <cautious/error.h>
-#include "base/mapped_file.h"
+#include "base/files.h"
 
 namespace cautious::base {
 

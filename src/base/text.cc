@@ -41,6 +41,15 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return old[b.size()];
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// At most `most` bytes, cut between UTF-8 characters.
+std::string_view first_bytes(std::string_view text, std::size_t most) {
+  std::size_t length = std::min(text.size(), most);
+  while (length > 0 && length < text.size() && (text[length] & 0xc0) == 0x80) --length;
+  return text.substr(0, length);
+}
+
 // One mistake in three letters, or a beginning.
 bool close(std::string_view value, std::string_view choice, std::size_t mistakes) {
   const bool beginning = value.size() >= 2 && choice.substr(0, value.size()) == value;
@@ -62,13 +71,17 @@ Number read(std::string_view what, std::string_view text, const Range& range, st
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 80;
+  const std::string_view start = first_bytes(text, 80);
   std::string result = "'";
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    result += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  return result + (text.size() > kLongest ? "...'" : "'");
+  for (const char c : start)
+    result += is_control(c) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+  return result + (start.size() < text.size() ? fmt::format("...' ({} bytes)", text.size()) : "'");
+}
+
+std::string in_one_line(std::string_view text) {
+  std::string result(first_bytes(text, 200));
+  std::ranges::replace_if(result, is_control, ' ');
+  return result;
 }
 
 std::string join(Names names) { return fmt::format("{}", fmt::join(names, ", ")); }

@@ -1,4 +1,4 @@
-// Words and numbers that a user types: lookup with a suggestion, strict parsing, ranges in error messages.
+// Names and numbers that a user types: lookup with a suggestion, strict parsing, ranges in error messages.
 // Every name of the library (rules, decays, couplings, K, curves, schedules) and of the program goes through here.
 #pragma once
 
@@ -20,8 +20,11 @@ namespace base {
 
 using Names = std::span<const std::string_view>;
 
-// Between quotes, on one line and not too long, whatever the user typed.
+// Between quotes, on one line and not too long, whatever the user or a file wrote: 'text' or 'long text...' (4096 bytes).
 std::string in_quotes(std::string_view text);
+
+// On one line, at most 200 bytes: for messages of others that may repeat the user's bytes.
+std::string in_one_line(std::string_view text);
 
 std::string join(Names names);
 std::string join(const std::vector<std::string>& names);
@@ -32,7 +35,7 @@ std::string_view closest(std::string_view value, Names choices);
 // "no decay named 'cautios'; did you mean 'cautious'? choices: none, decoupled, ..."
 std::string unknown(std::string_view what, std::string_view value, Names choices);
 
-// Place of the value among the choices; otherwise an Error that says unknown().
+// Index of the value among the choices; otherwise an Error that says unknown().
 std::size_t index_of_name(std::string_view what, std::string_view value, Names choices);
 
 [[noreturn]] void no_such_choice(std::string_view what, int value, Names choices);

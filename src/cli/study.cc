@@ -8,12 +8,12 @@
 
 #include <cautious/error.h>
 
+#include "base/terminal.h"
 #include "cli/study_run.h"
 #include "cli/verbs.h"
-#include "run/directory.h"
-#include "base/live_line.h"
-#include "study/plan.h"
 #include "model/config.h"
+#include "run/directory.h"
+#include "study/plan.h"
 
 namespace cautious::cli {
 namespace {
@@ -49,10 +49,11 @@ int run(const Arguments& args) {
   const study::Plan plan = study::read_plan(args.plan);
   if (args.dry_run) return list(plan);
   if (args.out.empty()) throw Error(Fault::usage, "--out is not given: the directory of the study");
-  return run_and_report(plan, args.out,
-                        {.jobs = args.jobs,
-                         .quiet = args.quiet,
-                         .again = fmt::format("cautious study {} --out {}", run::shell_word(args.plan), run::shell_word(args.out))});
+  return run_and_report(
+      plan, args.out,
+      {.jobs = args.jobs,
+       .quiet = args.quiet,
+       .again = fmt::format("cautious study {} --out {}", run::shell_word(args.plan), run::shell_word(args.out))});
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 
 #include <cautious/error.h>
 
+#include "base/terminal.h"
 #include "cli/forward.h"
 #include "cli/interrupt.h"
 #include "cli/one_line.h"
 #include "cli/study_table.h"
-#include "base/live_line.h"
 #include "run/run_data.h"
 #include "study/progress_rows.h"
 #include "study/report.h"
@@ -85,7 +85,7 @@ void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& inte
     config.train.threads = default_jobs();
     run::open_data(config, [&](const std::string& what, double part) {
       interruptible.check();
-      line.show_part(part, what);
+      line.show_fraction(part, what);
     });
   }
 }

@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/one_line.h"
 #include "base/terminal.h"
-#include "base/live_line.h"
+#include "cli/one_line.h"
 #include "study/pace.h"
 #include "study/progress_rows.h"
 
@@ -24,13 +23,15 @@ void put(std::FILE* to, const std::string& text) {
 
 }  // namespace
 
-StudyTable::StudyTable(bool quiet, int jobs, std::FILE* to) : quiet_(quiet), terminal_(base::redrawable(to)), jobs_(jobs), to_(to) {}
+StudyTable::StudyTable(bool quiet, int jobs, std::FILE* to)
+    : quiet_(quiet), terminal_(base::redrawable(to)), jobs_(jobs), to_(to) {}
 
 void StudyTable::show(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, bool saving) {
   if (quiet_) return;
   const double seconds = left(runs, progress);
   const double passed = std::chrono::duration<double>(Clock::now() - start_).count();
-  std::string last = fmt::format("{}  {} < {}", study::overall(runs, progress), base::clock_text(passed), base::clock_text(seconds));
+  std::string last =
+      fmt::format("{}  {} < {}", study::overall(runs, progress), base::clock_text(passed), base::clock_text(seconds));
   if (saving) last = "interrupted; the runs are being saved";
   if (terminal_) {
     const base::TerminalSize size = base::terminal_size(to_);

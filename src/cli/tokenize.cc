@@ -15,6 +15,9 @@
 
 #include <cautious/error.h>
 
+#include "base/atomic_file.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/standard_output.h"
 #include "cli/verbs.h"
@@ -22,9 +25,6 @@
 #include "data/tokenizer/bpe_training.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokens.h"
-#include "base/atomic_file.h"
-#include "base/text.h"
-#include "base/live_line.h"
 
 namespace cautious::cli {
 namespace {
@@ -53,8 +53,8 @@ void check_out(const Arguments& args) {
   }
   const char* const suffix = args.train ? ".json" : ".tokens";  // by which whoever reads the file knows it
   if (std::filesystem::path(args.out).extension() != suffix) {
-    refuse(fmt::format("--out is {}; the name of a {} ends in {}", base::in_quotes(args.out), args.train ? "tokenizer" : "token file",
-                       suffix));
+    refuse(fmt::format("--out is {}; the name of a {} ends in {}", base::in_quotes(args.out),
+                       args.train ? "tokenizer" : "token file", suffix));
   }
 }
 
@@ -76,7 +76,9 @@ int threads_of(const Arguments& args) {
 
 std::vector<std::filesystem::path> paths_of(const Arguments& args) { return {args.files.begin(), args.files.end()}; }
 
-base::LiveLine live_line(const Arguments& args) { return base::LiveLine(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic); }
+base::LiveLine live_line(const Arguments& args) {
+  return base::LiveLine(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
+}
 
 void summarize(const Arguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {
@@ -92,7 +94,7 @@ int train(const Arguments& args) {
   base::LiveLine line = live_line(args);
   const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double part) {
     interruptible.check();
-    line.show_part(part, stage);
+    line.show_fraction(part, stage);
   });
   base::write_atomically(args.out, tokenizer.to_json());
   line.finish();
@@ -119,7 +121,7 @@ int write(const Arguments& args, const data::Tokenizer& tokenizer) {
   base::LiveLine line = live_line(args);
   data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double part) {
     interruptible.check();
-    line.show_part(part, "tokenizing");
+    line.show_fraction(part, "tokenizing");
   });
   line.finish();
   if (args.quiet) return 0;

@@ -9,9 +9,9 @@
 #include <string>
 
 #include <cautious/error.h>
+#include "base/files.h"
 #include "base/gzip.h"
-#include "base/mapped_file.h"
-#include "base/shown.h"
+#include "base/text.h"
 
 namespace cautious::data {
 namespace {
@@ -76,13 +76,14 @@ std::string text_of(std::string_view line, const std::string& file, std::int64_t
   try {
     object = nlohmann::json::parse(line);
   } catch (const nlohmann::json::parse_error& error) {
-    refuse_line(fmt::format("no JSON, wrong near column {}: {}", error.byte, base::shown(line)));
+    refuse_line(fmt::format("no JSON, wrong near column {}: {}", error.byte, base::in_quotes(line)));
   }
   if (!object.is_object()) refuse_line(fmt::format("a JSON {}, not an object with a string \"text\"", object.type_name()));
   const auto text = object.find("text");
   if (text == object.end()) {
     std::string fields;
-    for (const auto& item : object.items()) fields += fmt::format("{}{}", fields.empty() ? "" : ", ", base::shown(item.key()));
+    for (const auto& item : object.items())
+      fields += fmt::format("{}{}", fields.empty() ? "" : ", ", base::in_quotes(item.key()));
     refuse_line(fmt::format("no field 'text'; fields: {}", fields.empty() ? "none" : fields));
   }
   if (!text->is_string()) refuse_line(fmt::format("field 'text' is of type {}, not a string", text->type_name()));

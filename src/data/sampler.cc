@@ -9,22 +9,19 @@
 #include <utility>
 
 #include <cautious/error.h>
+#include "base/hash.h"
 
 namespace cautious::data {
 namespace {
 
-constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio
 constexpr int kRounds = 8;
 constexpr std::uint64_t kLeastHalf = 4;  // bits: below, a network reaches only few of the orders
 
-// Every bit of the result depends on every bit of x (the finalizer of SplitMix64).
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+using base::kGolden;
 
-std::uint64_t key_of(std::uint64_t seed, std::uint64_t epoch) { return mix(mix(seed + kGolden) + (epoch + 1) * kGolden); }
+std::uint64_t key_of(std::uint64_t seed, std::uint64_t epoch) {
+  return base::mix64(base::mix64(seed + kGolden) + (epoch + 1) * kGolden);
+}
 
 std::uint64_t permuted(std::uint64_t x, std::uint64_t count, std::uint64_t key) {
   const auto half = std::max<std::uint64_t>(kLeastHalf, (std::bit_width(count - 1) + 1u) / 2);
@@ -32,7 +29,7 @@ std::uint64_t permuted(std::uint64_t x, std::uint64_t count, std::uint64_t key) 
   do {
     std::uint64_t left = x >> half, right = x & mask;
     for (std::uint64_t round = 1; round <= kRounds; ++round) {
-      const std::uint64_t shaped = mix(mix(key + round * kGolden) + right) & mask;
+      const std::uint64_t shaped = base::mix64(base::mix64(key + round * kGolden) + right) & mask;
       left = std::exchange(right, left ^ shaped);
     }
     x = left << half | right;
@@ -62,7 +59,7 @@ std::int64_t Sampler::first_of(std::int64_t number) const {
   const std::uint64_t key = key_of(seed_, static_cast<std::uint64_t>(number / per_epoch_));
   const auto offsets = static_cast<std::uint64_t>(stream_->size() - per_epoch_ * length_);
   const auto window = permuted(static_cast<std::uint64_t>(number % per_epoch_), static_cast<std::uint64_t>(per_epoch_), key);
-  return static_cast<std::int64_t>(mix(key) % offsets) + static_cast<std::int64_t>(window) * length_;
+  return static_cast<std::int64_t>(base::mix64(key) % offsets) + static_cast<std::int64_t>(window) * length_;
 }
 
 void Sampler::sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const {

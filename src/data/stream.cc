@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <cautious/error.h>
+#include "base/hash.h"
 #include "data/corpus.h"
 
 namespace cautious::data {
@@ -30,7 +31,7 @@ std::int64_t Stream::fingerprint() const {
     read(static_cast<std::int64_t>(static_cast<double>(i) / static_cast<double>(std::min(kPlaces, size_)) *
                                    static_cast<double>(size_)),
          {&token, 1});
-    hash = (hash ^ static_cast<std::uint64_t>(token)) * 0x9e3779b97f4a7c15U;
+    hash = (hash ^ static_cast<std::uint64_t>(token)) * base::kGolden;
     hash ^= hash >> 29;
   }
   return static_cast<std::int64_t>(hash >> 1);

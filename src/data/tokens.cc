@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include <cautious/error.h>
-#include "base/mapped_file.h"
+#include "base/files.h"
 #include "data/token_layout.h"
 
 namespace cautious::data {

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <cautious/error.h>
+#include "base/hash.h"
 
 #include "base/text.h"
 
@@ -81,12 +82,7 @@ std::vector<Candidate> candidates_of(const at::Tensor& logits) {
 
 // Uniform in [0, 1): splitmix64 of the seed, then of the number.
 double uniform(std::uint64_t seed, std::uint64_t number) {
-  const auto mixed = [](std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31U);
-  };
+  const auto mixed = [](std::uint64_t x) { return base::mix64(x + base::kGolden); };
   return static_cast<double>(mixed(mixed(seed) + number) >> 11U) * 0x1p-53;
 }
 

@@ -10,7 +10,6 @@
 
 #include <cautious/error.h>
 
-#include "base/shown.h"
 #include "base/text.h"
 
 namespace cautious::model {
@@ -118,12 +117,12 @@ class Keys {
   }
 
   [[noreturn]] static void unsupported(const char* key, const Json& value, const std::string& valid) {
-    refuse(fmt::format("'{}' is {}, which our models do not have; valid: {}", key, base::shown(value.dump()), valid));
+    refuse(fmt::format("'{}' is {}, which our models do not have; valid: {}", key, base::in_quotes(value.dump()), valid));
   }
 
  private:
   [[noreturn]] static void wrong(const char* key, const Json& value, const std::string& valid) {
-    refuse(fmt::format("'{}' is {}; valid: {}", key, base::shown(value.dump()), valid));
+    refuse(fmt::format("'{}' is {}; valid: {}", key, base::in_quotes(value.dump()), valid));
   }
 
   const Json& object_;
@@ -202,7 +201,7 @@ ModelConfig read_known(const Keys& keys, std::string_view family) {
 }
 
 ModelConfig read_model(const Json& json) {
-  if (!json.is_object()) refuse(fmt::format("it is {}, not an object", base::shown(json.dump())));
+  if (!json.is_object()) refuse(fmt::format("it is {}, not an object", base::in_quotes(json.dump())));
   const Keys keys(json);
   std::string type;
   keys.require("model_type", type);
@@ -289,7 +288,7 @@ ModelConfig from_config_json(std::string_view text, const std::string& file) {
   } catch (const nlohmann::json::exception& error) {
     std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
     what.remove_prefix(what.find(']') + 2);
-    throw Error(Fault::data, fmt::format("{}: not JSON: {}", file, base::shown(what)));
+    throw Error(Fault::data, fmt::format("{}: not JSON: {}", file, base::in_quotes(what)));
   } catch (const Error& error) {
     throw Error(Fault::data, fmt::format("{}: {}", file, error.what()));
   }

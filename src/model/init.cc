@@ -7,32 +7,20 @@
 #include <numbers>
 #include <string_view>
 
+#include "base/hash.h"
+
 namespace cautious::model {
 namespace {
 
-constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
 constexpr double kCut = 3;  // normal values farther out, in standard deviations, are drawn again
-
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
-
-// FNV-1a.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t value = 0xcbf29ce484222325U;
-  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return value;
-}
 
 // Uniform in (0, 1), one after the other.
 class Stream {
  public:
-  Stream(std::uint64_t key, std::uint64_t place) : state_(mix(key + kGolden * (place + 1))) {}
+  Stream(std::uint64_t key, std::uint64_t place) : state_(base::mix64(key + base::kGolden * (place + 1))) {}
   double next() {
-    state_ += kGolden;
-    return (static_cast<double>(mix(state_) >> 11U) + 0.5) * 0x1p-53;
+    state_ += base::kGolden;
+    return (static_cast<double>(base::mix64(state_) >> 11U) + 0.5) * 0x1p-53;
   }
 
  private:
@@ -97,7 +85,7 @@ double start_of_vector(const ModelConfig& config, std::string_view name) {
 
 template <class Value>
 void fill(const ModelConfig& config, const Shape& shape, std::uint64_t seed, std::span<Value> values) {
-  const std::uint64_t key = mix(hash(shape.name) ^ mix(seed + kGolden));
+  const std::uint64_t key = base::mix64(base::hash_of(shape.name) ^ base::mix64(seed + base::kGolden));
   if (shape.sides.size() != 2) {
     std::fill(values.begin(), values.end(), static_cast<Value>(start_of_vector(config, shape.name)));
   } else if (config.init == Init::xavier) {

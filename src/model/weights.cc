@@ -15,7 +15,7 @@
 
 #include <cautious/error.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 #include "model/family.h"
 
 namespace cautious::model {
@@ -61,8 +61,8 @@ void check_tensors(const base::Safetensors& stored, const std::vector<Shape>& sh
   }
   for (const base::TensorInfo& tensor : stored.tensors()) {
     if (!names.contains(tensor.name)) {
-      refuse(file,
-             fmt::format("tensor {} {} is not in the model; {}", base::shown(tensor.name), in_brackets(tensor.shape), kOther));
+      refuse(file, fmt::format("tensor {} {} is not in the model; {}", base::in_quotes(tensor.name), in_brackets(tensor.shape),
+                               kOther));
     }
   }
 }

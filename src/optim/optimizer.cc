@@ -105,7 +105,7 @@ std::size_t Optimizer::add(Parameter parameter) {
   }
   slot.group = route(p.routing, parameter.name, parameter.shape);
   const Group& group = p.routing.groups[slot.group];
-  slot.name_hash = optim::name_hash(parameter.name);
+  slot.name_hash = base::hash_of(parameter.name);
   slot.moments = p.kernels->f32.fill[group.recipe.rule.index()].moments;
   slot.moment = parameter.element == Element::f64 ? Element::f64 : p.options.moments;
   slot.whole_tensor = needs_whole_tensor(group, p.options);

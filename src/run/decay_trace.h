@@ -11,7 +11,7 @@
 
 #include <cautious/optimizer.h>
 
-#include "base/append_file.h"
+#include "base/files.h"
 
 namespace cautious::run {
 

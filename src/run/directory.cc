@@ -11,8 +11,8 @@
 
 #include <cautious/error.h>
 #include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/text.h"
-#include "base/append_file.h"
 
 namespace cautious::run {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/directory_lock.h"
+#include "base/files.h"
 
 namespace cautious::run {
 
@@ -18,7 +18,7 @@ class RunDirectory {
   static RunDirectory create(const std::filesystem::path& path, std::string_view config);
   // A run to continue; a directory without config.toml is an Error(Fault::usage).
   static RunDirectory open(const std::filesystem::path& path);
-  // Both hold the directory's lock until destroyed (directory_lock.h).
+  // Both hold the directory's lock until destroyed (base/files.h).
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.toml"; }

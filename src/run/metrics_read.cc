@@ -12,7 +12,7 @@
 #include <utility>
 
 #include <cautious/error.h>
-#include "base/shown.h"
+#include "base/text.h"
 #include "run/metrics.h"
 
 namespace cautious::run {
@@ -41,7 +41,7 @@ class RowEvents : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_float(number_float_t number, const string_t& text) override { return value(number, text); }
-  bool string(string_t& text) override { misplaced("the string " + base::shown(text)); }
+  bool string(string_t& text) override { misplaced("the string " + base::in_quotes(text)); }
   bool binary(binary_t&) override { misplaced("binary"); }
   bool start_array(std::size_t) override { misplaced("an array"); }
   bool end_array() override { return true; }
@@ -55,7 +55,7 @@ class RowEvents : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool key(string_t& name) override {
-    if (!keys_.insert(name).second) refuse(fmt::format("{} occurs twice", base::shown(name)));
+    if (!keys_.insert(name).second) refuse(fmt::format("{} occurs twice", base::in_quotes(name)));
     key_ = name;
     return true;
   }
@@ -73,7 +73,7 @@ class RowEvents : public nlohmann::json_sax<nlohmann::json> {
   [[noreturn]] void misplaced(std::string_view what) const {
     if (!inside_) refuse(fmt::format("{} instead of an object", what));
     const std::string_view expected = key_ == "step" ? "a whole number from 0 to 2^63-1" : "a number or null";
-    refuse(fmt::format("{} is {}; expected {}", base::shown(key_), what, expected));
+    refuse(fmt::format("{} is {}; expected {}", base::in_quotes(key_), what, expected));
   }
   [[noreturn]] void refuse(std::string_view what) const { throw Error(Fault::data, fmt::format("{}: {}", place_, what)); }
 

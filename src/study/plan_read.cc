@@ -9,7 +9,7 @@
 
 #include <cautious/error.h>
 
-#include "base/shown.h"
+#include "base/text.h"
 #include "study/plan_check.h"
 #include "study/plan_toml.h"
 
@@ -189,7 +189,8 @@ toml::table parsed(const std::string& text, const std::string& name) {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
-    throw Error(Fault::usage, fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, base::shown(error.description())));
+    throw Error(Fault::usage,
+                fmt::format("{}:{}:{}: not TOML: {}", name, at.line, at.column, base::in_quotes(error.description())));
   }
 }
 

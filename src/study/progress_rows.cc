@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/terminal.h"
 #include "run/config_keys.h"
-#include "base/live_line.h"
 
 namespace cautious::study {
 namespace {

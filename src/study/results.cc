@@ -14,7 +14,6 @@
 
 #include <cautious/error.h>
 
-#include "base/shown.h"
 #include "base/text.h"
 
 namespace cautious::study {
@@ -47,7 +46,7 @@ double number_in(const Json& json, const std::filesystem::path& file, const char
   const auto found = json.find(key);
   if (found == json.end()) refuse(file, fmt::format("'{}' is missing", key));
   if (found->is_null()) return kNone;
-  if (!found->is_number()) refuse(file, fmt::format("'{}' is {}, not a number", key, base::shown(found->dump())));
+  if (!found->is_number()) refuse(file, fmt::format("'{}' is {}, not a number", key, base::in_quotes(found->dump())));
   return found->get<double>();
 }
 
@@ -56,7 +55,7 @@ std::string outcome_in(const Json& json, const std::filesystem::path& file) {
   if (found == json.end() || !found->is_string()) refuse(file, "'status' is missing or no string");
   const auto status = found->get<std::string>();
   if (std::ranges::find(kOutcomes, status) == kOutcomes.end()) {
-    refuse(file, fmt::format("'status' is {}; valid: {}", base::shown(status), base::join(kOutcomes)));
+    refuse(file, fmt::format("'status' is {}; valid: {}", base::in_quotes(status), base::join(kOutcomes)));
   }
   return status;
 }

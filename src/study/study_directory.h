@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/directory_lock.h"
+#include "base/files.h"
 #include "study/plan.h"
 
 namespace cautious::study {

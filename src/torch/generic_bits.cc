@@ -4,8 +4,8 @@
 
 #include <ATen/ATen.h>
 
-#include "torch/generic.h"
 #include "optim/random_key.h"
+#include "torch/generic.h"
 
 namespace cautious::torch::generic {
 namespace {
@@ -43,7 +43,7 @@ at::Tensor as_bf16(const at::Tensor& high) { return with_sign(high, 16).to(at::k
 
 at::Tensor random_bits(const at::Tensor& index, std::uint64_t seed, std::uint64_t purpose, std::int64_t t,
                        const std::string& name) {
-  const kernels::Stream key = optim::random_key(seed, static_cast<optim::Purpose>(purpose), t, optim::name_hash(name));
+  const kernels::Stream key = optim::random_key(seed, static_cast<optim::Purpose>(purpose), t, base::hash_of(name));
   at::Tensor z = times((index & kWord) ^ std::int64_t{key.k0}, 0x9e3779b1);
   z = xor_right(z, 15);
   z = (z + times(right(index, 32), 0x85ebca6b) + std::int64_t{key.k1}) & kWord;

@@ -10,18 +10,18 @@
 
 #include <cautious/error.h>
 
+#include "base/atomic_file.h"
 #include "data/corpus.h"
 #include "data/tokenizer/tokenizer.h"
-#include "train/divergence.h"
-#include "train/memory.h"
-#include "train/telemetry.h"
-#include "train/trainer.h"
-#include "base/atomic_file.h"
+#include "model/family.h"
 #include "run/checkpoint.h"
 #include "run/decay_trace.h"
 #include "run/directory.h"
 #include "run/run_data.h"
-#include "model/family.h"
+#include "train/divergence.h"
+#include "train/memory.h"
+#include "train/telemetry.h"
+#include "train/trainer.h"
 
 namespace cautious::train {
 namespace {
@@ -36,7 +36,8 @@ std::vector<std::string> tensor_names(const run::RunConfig& config) {
   return names;
 }
 
-model::EvaluationSet evaluation_set(const run::RunConfig& config, const data::Corpus& corpus, const data::Tokenizer& tokenizer) {
+model::EvaluationSet evaluation_set(const run::RunConfig& config, const data::Corpus& corpus,
+                                    const data::Tokenizer& tokenizer) {
   const std::int64_t length = run::sequence_length(config);
   const std::int64_t count = std::max<std::int64_t>(1, config.eval.tokens / length);
   return {&corpus.validation, data::fixed_windows(corpus.validation, length, count), length, tokenizer.lengths()};
@@ -149,9 +150,9 @@ void Run::evaluate_now(run::MetricsRow& row) {
 void Run::log(const TrainStep& step, bool evaluating) {
   const Tally& total = step.report->total;
   run::MetricsRow row{trainer_.done(),
-                 {{"tokens", static_cast<double>(trainer_.done() * tokens_per_step_)},
-                  {"epoch", trainer_.epochs()},
-                  {"loss", state_.loss_sum / static_cast<double>(state_.losses)}}};
+                      {{"tokens", static_cast<double>(trainer_.done() * tokens_per_step_)},
+                       {"epoch", trainer_.epochs()},
+                       {"loss", state_.loss_sum / static_cast<double>(state_.losses)}}};
   if (evaluating) evaluate_now(row);
   row.values.insert(row.values.end(), {{"lr", step.lr},
                                        {"weight_decay", step.weight_decay},
@@ -173,12 +174,13 @@ void Run::save() {
   state_.step = trainer_.done();
   state_.seconds = elapsed();
   try {
-    run::write_checkpoint(directory_.checkpoints(), state_.step, config_.checkpoint.keep, [&](const std::filesystem::path& aside) {
-      trainer_.save(aside);
-      base::write_atomically(aside / "config.json", model::to_config_json(config_.model.shape, tokenizer_.document_end()));
-      base::write_atomically(aside / "tokenizer.json", tokenizer_.to_json());
-      base::write_atomically(aside / "state.json", to_json(state_));
-    });
+    run::write_checkpoint(
+        directory_.checkpoints(), state_.step, config_.checkpoint.keep, [&](const std::filesystem::path& aside) {
+          trainer_.save(aside);
+          base::write_atomically(aside / "config.json", model::to_config_json(config_.model.shape, tokenizer_.document_end()));
+          base::write_atomically(aside / "tokenizer.json", tokenizer_.to_json());
+          base::write_atomically(aside / "state.json", to_json(state_));
+        });
   } catch (const Error& error) {
     const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_.checkpoints());
     throw Error(error.fault(), fmt::format("{}; {}; to continue when this is mended: {}", error.what(),
@@ -234,9 +236,9 @@ RunResult Run::go() {
       saved = number;
     }
     const std::string validation = std::isnan(state_.last.loss) ? "" : fmt::format("  val {:.4f}", state_.last.loss);
-    watch_.live.show(
-        number, steps_,
-        fmt::format("loss {:.4f}{}  lr {:.2e}  {} tok/s", step.loss, validation, step.lr, base::count_text(rate(first_step_, 0))));
+    watch_.live.show(number, steps_,
+                     fmt::format("loss {:.4f}{}  lr {:.2e}  {} tok/s", step.loss, validation, step.lr,
+                                 base::count_text(rate(first_step_, 0))));
   }
   return end(Outcome::done);
 }
@@ -253,7 +255,7 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, const s
   check_memory(config);
   const auto [tokenizer, corpus] = run::open_data(config, [&](const std::string& what, double part) {
     watch.preparing();
-    watch.live.show_part(part, what);
+    watch.live.show_fraction(part, what);
   });
   watch.live.finish();
   evaluation_set(config, corpus, tokenizer);

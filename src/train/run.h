@@ -5,10 +5,10 @@
 #include <functional>
 #include <string>
 
-#include "train/state.h"
+#include "base/terminal.h"
 #include "run/config.h"
-#include "base/live_line.h"
 #include "run/metrics.h"
+#include "train/state.h"
 
 namespace cautious::train {
 
@@ -21,10 +21,10 @@ struct RunRequest {
 
 struct RunWatch {
   base::LiveLine& live;
-  std::function<void()> preparing;              // called while text is tokenized; may throw to give up
-  std::function<bool()> stop;                   // asked between steps; true: save and return
-  std::function<void(const run::MetricsRow&)> row;   // every row of the metrics; may be empty
-  std::function<void(const std::string&)> say;  // one line about something that happened
+  std::function<void()> preparing;                  // called while text is tokenized; may throw to give up
+  std::function<bool()> stop;                       // asked between steps; true: save and return
+  std::function<void(const run::MetricsRow&)> row;  // every row of the metrics; may be empty
+  std::function<void(const std::string&)> say;      // one line about something that happened
 };
 
 // What the data of a run turned out to be, before anything is written.

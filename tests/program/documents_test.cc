@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/sha256.h"
-#include "base/mapped_file.h"
 #include "data_fixture.h"
 
 namespace cautious::data {

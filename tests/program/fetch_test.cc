@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "base/subprocess.h"
+#include "base/process.h"
 
 namespace cautious::data {
 namespace fetch_test {

@@ -1,5 +1,5 @@
 // The live line: texts of times and counts, plain lines into a file, a redrawn line on a pseudo-terminal.
-#include "base/live_line.h"
+#include "base/terminal.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

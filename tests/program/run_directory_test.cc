@@ -126,7 +126,7 @@ TEST_F(Directories, NothingToContinue) {
 TEST_F(Directories, OneProcessAtATime) {
   auto first = run::RunDirectory::create("a", "x");
   const std::string busy =
-      "out: 'a' is in use by process " + std::to_string(::getpid()) + "; wait for its end or choose another directory";
+      "out: 'a' is in use by process " + std::to_string(::getpid()) + "; wait until it ends or choose another directory";
   EXPECT_EQ(open_refused(Fault::failure, "a"), busy);
   {
     const run::RunDirectory moved(std::move(first));
@@ -149,7 +149,7 @@ TEST_F(Directories, AKilledProcessHoldsNoLock) {
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   EXPECT_EQ(open_refused(Fault::failure, "a"),
-            "out: 'a' is in use by process " + std::to_string(child) + "; wait for its end or choose another directory");
+            "out: 'a' is in use by process " + std::to_string(child) + "; wait until it ends or choose another directory");
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   run::RunDirectory::open("a");

@@ -73,7 +73,7 @@ TEST_F(StudyPlace, TwoAtOnce) {
   const Plan plan = plan_of({"a"});
   const StudyDirectory held(study(), plan, expand(plan));
   EXPECT_EQ(refused_run(Fault::failure, plan),
-            fmt::format("out: 'study' is in use by process {}; wait for its end or choose another directory", ::getpid()));
+            fmt::format("out: 'study' is in use by process {}; wait until it ends or choose another directory", ::getpid()));
   EXPECT_TRUE(calls().empty());
 }
 

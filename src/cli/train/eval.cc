@@ -8,14 +8,14 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/train/trained.h"
-#include "cli/train/verbs.h"
+#include "base/terminal.h"
 #include "cli/forward.h"
 #include "cli/interrupt.h"
 #include "cli/standard_output.h"
+#include "cli/train/trained.h"
+#include "cli/train/verbs.h"
 #include "data/corpus.h"
 #include "data/sampler.h"
-#include "base/live_line.h"
 #include "model/evaluate.h"
 
 namespace cautious::cli {
@@ -37,7 +37,8 @@ model::EvaluationSet windows_of(const data::Stream& stream, const Trained& train
   return {&stream, data::fixed_windows(stream, length, count), length, trained.tokenizer.lengths()};
 }
 
-std::string json_of(const EvalArguments& args, const Trained& trained, const model::EvaluationSet& set, const model::Evaluation& result) {
+std::string json_of(const EvalArguments& args, const Trained& trained, const model::EvaluationSet& set,
+                    const model::Evaluation& result) {
   const nlohmann::ordered_json object{{"checkpoint", trained.checkpoint.string()},
                                       {"data", args.data},
                                       {"loss", result.loss},
@@ -49,7 +50,8 @@ std::string json_of(const EvalArguments& args, const Trained& trained, const mod
   return object.dump() + "\n";
 }
 
-std::string table_of(const EvalArguments& args, const Trained& trained, const model::EvaluationSet& set, const model::Evaluation& result) {
+std::string table_of(const EvalArguments& args, const Trained& trained, const model::EvaluationSet& set,
+                     const model::Evaluation& result) {
   return fmt::format("checkpoint     {}\n", trained.checkpoint.string()) +
          fmt::format("data           {}: {} windows of {} tokens\n", base::join(args.data), set.windows.size(), set.length) +
          fmt::format("loss           {:.6f} nats per token\n", result.loss) +
@@ -66,7 +68,7 @@ int run(const EvalArguments& args) {
   base::LiveLine line(base::LiveLine::Style::automatic);
   const auto show = [&](const std::string& what, double part) {
     interruptible.check();
-    line.show_part(part, what);
+    line.show_fraction(part, what);
   };
   data::CorpusSpec spec;
   spec.path = args.data;
@@ -74,7 +76,8 @@ int run(const EvalArguments& args) {
   spec.threads = threads;
   const data::Stream stream = data::open_stream(spec, trained.tokenizer, show);
   const model::EvaluationSet set = windows_of(stream, trained, args.tokens);
-  const model::Evaluation result = model::evaluate(*trained.model, set, args.batch, [&](double part) { show("evaluating", part); });
+  const model::Evaluation result =
+      model::evaluate(*trained.model, set, args.batch, [&](double part) { show("evaluating", part); });
   line.finish();
   print(args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result));
   return 0;

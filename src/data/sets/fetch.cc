@@ -14,10 +14,10 @@
 #include <vector>
 
 #include <cautious/error.h>
+#include "base/process.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "data/sets/assemble.h"
-#include "base/subprocess.h"
-#include "base/shown.h"
 
 namespace cautious::data {
 namespace {
@@ -154,7 +154,7 @@ class Fetch {
     drop(work_);
     throw Error(Fault::data, fmt::format("{}: the SHA-256 of {} is {}, not {}; it was removed and nothing was installed; to "
                                          "download it anew: {}",
-                                         set_.name, base::shown(name), sum, set_.sha256, again()));
+                                         set_.name, base::in_quotes(name), sum, set_.sha256, again()));
   }
 
   void unpack(const Path& unpacked) const {
@@ -167,9 +167,9 @@ class Fetch {
       const std::string from = archive.string(), to = std::filesystem::absolute(partial).string();
       const bool apt = set_.client == Client::apt;
       const base::Outcome outcome = base::run({apt ? std::vector<std::string>{"dpkg-deb", "-x", from, to}
-                                             : std::vector<std::string>{"tar", "--no-same-owner", "-xzf", from, "-C", to},
-                                         work_,
-                                         {}});
+                                                   : std::vector<std::string>{"tar", "--no-same-owner", "-xzf", from, "-C", to},
+                                               work_,
+                                               {}});
       if (outcome.done) continue;
       throw Error(Fault::failure, fmt::format("cannot unpack {}: {}; if the file is damaged, remove it and run again: {}", from,
                                               outcome.reason, again()));

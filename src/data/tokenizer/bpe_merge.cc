@@ -4,13 +4,15 @@
 #include <functional>
 #include <utility>
 
+#include "base/hash.h"
+
 namespace cautious::data {
 namespace {
 
 constexpr std::size_t kPlaces = 1 << 15;
 
 std::size_t mix(Token left, Token right) {
-  std::uint64_t x = (static_cast<std::uint64_t>(left) << 32 | right) * 0x9e3779b97f4a7c15u;
+  std::uint64_t x = (static_cast<std::uint64_t>(left) << 32 | right) * base::kGolden;
   return static_cast<std::size_t>(x ^ x >> 32);
 }
 

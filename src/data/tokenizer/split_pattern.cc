@@ -13,7 +13,7 @@
 #include <new>
 
 #include <cautious/error.h>
-#include "base/shown.h"
+#include "base/text.h"
 
 namespace cautious::data {
 
@@ -111,7 +111,7 @@ SplitPattern::SplitPattern(std::string text) : text_(std::move(text)) {
   compiled->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
                                  PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY, &error, &where, nullptr);
   if (compiled->code == nullptr)
-    throw Error(Fault::data, fmt::format("cannot use the split pattern {}: {}", base::shown(text_), words_for(error)));
+    throw Error(Fault::data, fmt::format("cannot use the split pattern {}: {}", base::in_quotes(text_), words_for(error)));
   pcre2_jit_compile(compiled->code, PCRE2_JIT_COMPLETE);  // where there is no JIT, matching interprets
   compiled->context = pcre2_match_context_create(nullptr);
   if (compiled->context == nullptr) throw std::bad_alloc();

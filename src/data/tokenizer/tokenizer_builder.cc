@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/sha256.h"
-#include "base/shown.h"
+#include "base/text.h"
 
 namespace cautious::data {
 namespace {
@@ -22,7 +22,7 @@ std::string in_hexadecimal(std::string_view bytes) {
 
 // Bytes of a token need not be UTF-8.
 std::string shown_bytes(std::string_view bytes) {
-  return valid_utf8(bytes) == bytes.size() ? base::shown(bytes) : "of bytes " + in_hexadecimal(bytes);
+  return valid_utf8(bytes) == bytes.size() ? base::in_quotes(bytes) : "of bytes " + in_hexadecimal(bytes);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::optional<std::string> TokenizerBuilder::add_token(std::int64_t id, std::str
 }
 
 std::optional<std::string> TokenizerBuilder::add_special(std::int64_t id, std::string name) {
-  if (auto what = claim(id, base::shown(name))) return what;
+  if (auto what = claim(id, base::in_quotes(name))) return what;
   parts_->special.push_back({static_cast<Token>(id), std::move(name)});
   return std::nullopt;
 }

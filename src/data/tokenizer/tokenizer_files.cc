@@ -10,10 +10,9 @@
 #include <vector>
 
 #include <cautious/error.h>
-#include "base/mapped_file.h"
-#include "data/tokenizer/tokenizer_json.h"
-#include "base/shown.h"
+#include "base/files.h"
 #include "base/text.h"
+#include "data/tokenizer/tokenizer_json.h"
 
 namespace cautious::data {
 namespace {
@@ -90,14 +89,15 @@ struct Rank {
 
 Rank rank_of_line(std::string_view line, std::string_view where) {
   const std::size_t space = line.find(' ');
-  if (space == line.npos) refuse_file(where, fmt::format("{} is no line of tiktoken ranks: BASE64 RANK", base::shown(line)));
+  if (space == line.npos)
+    refuse_file(where, fmt::format("{} is no line of tiktoken ranks: BASE64 RANK", base::in_quotes(line)));
   const std::string_view digits = line.substr(space + 1);
   auto bytes = from_base64(line.substr(0, space));
-  if (!bytes) refuse_file(where, fmt::format("{} is not base64", base::shown(line.substr(0, space))));
+  if (!bytes) refuse_file(where, fmt::format("{} is not base64", base::in_quotes(line.substr(0, space))));
   Rank rank{*std::move(bytes), 0};
   const auto [stop, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), rank.rank);
   if (fault != std::errc{} || stop != digits.data() + digits.size())
-    refuse_file(where, fmt::format("rank {} is not a whole number", base::shown(digits)));
+    refuse_file(where, fmt::format("rank {} is not a whole number", base::in_quotes(digits)));
   return rank;
 }
 

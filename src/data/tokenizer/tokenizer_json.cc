@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "data/tokenizer/byte_letters.h"
 #include "data/tokenizer/tokenizer_files.h"
-#include "base/shown.h"
 
 namespace cautious::data {
 namespace {
@@ -35,12 +35,13 @@ std::string type_of(const json& object) {
 }
 
 std::string shown_json(const json& value) {
-  return base::shown(value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace));
+  return base::in_quotes(value.is_string() ? value.get<std::string>()
+                                           : value.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 std::optional<std::string> add_merge_of(TokenizerBuilder& builder, std::string_view left, std::string_view right) {
   const auto a = from_letters(left), b = from_letters(right);
-  if (!a || !b) return fmt::format("{} is not written in GPT-2's letters for bytes", base::shown(a ? right : left));
+  if (!a || !b) return fmt::format("{} is not written in GPT-2's letters for bytes", base::in_quotes(a ? right : left));
   return builder.add_merge(*a, *b);
 }
 
@@ -89,10 +90,10 @@ void check_model(const json& root, const std::string& file) {
   const std::string type = type_of(model);
   // Old files leave the type out; then the merges tell.
   if (type != "BPE" && !(type.empty() && model.contains("merges")))
-    refuse_file(file, fmt::format("model type {}; only BPE is supported", base::shown(type)));
+    refuse_file(file, fmt::format("model type {}; only BPE is supported", base::in_quotes(type)));
   if (!member(root, "normalizer").is_null())
     refuse_file(file, fmt::format("normalizer {} changes the text; only tokenizers without one are supported",
-                                  base::shown(type_of(member(root, "normalizer")))));
+                                  base::in_quotes(type_of(member(root, "normalizer")))));
   for (const char* name : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (const json& value = member(model, name); !value.is_null() && value != "")
       refuse_file(file, fmt::format("model.{} is {}; a byte-level BPE has none", name, shown_json(value)));
@@ -130,13 +131,13 @@ json json_of_file(const std::filesystem::path& path) try {
 } catch (const json::exception& error) {
   const std::string_view words = error.what();
   refuse_file(path.string(),
-              fmt::format("not JSON: {}", base::shown(words.substr(std::min(words.find("] ") + 2, words.size())))));
+              fmt::format("not JSON: {}", base::in_quotes(words.substr(std::min(words.find("] ") + 2, words.size())))));
 }
 
 std::optional<std::string> add_merge_line(TokenizerBuilder& builder, std::string_view line) {
   const std::size_t space = line.find(' ');
   if (space == line.npos || line.find(' ', space + 1) != line.npos || space == 0 || space + 1 == line.size())
-    return fmt::format("{} is not two tokens with a space between", base::shown(line));
+    return fmt::format("{} is not two tokens with a space between", base::in_quotes(line));
   return add_merge_of(builder, line.substr(0, space), line.substr(space + 1));
 }
 
@@ -145,14 +146,15 @@ void add_vocabulary(TokenizerBuilder& builder, const json& vocabulary, const std
   if (!vocabulary.is_object()) refuse_file(file, "the vocabulary is not an object of tokens and ids");
   const std::set<std::string_view> names(special.begin(), special.end());
   for (const auto& [token, id] : vocabulary.items()) {
-    if (!id.is_number_integer()) refuse_file(file, fmt::format("token {} has the id {}", base::shown(token), shown_json(id)));
+    if (!id.is_number_integer())
+      refuse_file(file, fmt::format("token {} has the id {}", base::in_quotes(token), shown_json(id)));
     const auto number = id.get<std::int64_t>();
     if (names.contains(token)) {
       check_file(file, builder.add_special(number, token));
       continue;
     }
     auto bytes = from_letters(token);
-    if (!bytes) refuse_file(file, fmt::format("token {} is not written in GPT-2's letters for bytes", base::shown(token)));
+    if (!bytes) refuse_file(file, fmt::format("token {} is not written in GPT-2's letters for bytes", base::in_quotes(token)));
     check_file(file, builder.add_token(number, *std::move(bytes)));
   }
   check_file(file, builder.find_bytes());
@@ -172,7 +174,7 @@ Tokenizer read_tokenizer_json(const std::filesystem::path& path) {
     if (id.is_null()) {
       check_file(file, builder.add_special(token.id, token.name));
     } else if (id != token.id) {
-      refuse_file(file, fmt::format("added token {} has id {}, but {} in the vocabulary", base::shown(token.name), token.id,
+      refuse_file(file, fmt::format("added token {} has id {}, but {} in the vocabulary", base::in_quotes(token.name), token.id,
                                     shown_json(id)));
     }
     names.push_back(token.name);

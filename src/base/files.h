@@ -1,0 +1,75 @@
+// Files of all kinds but the atomic ones (atomic_file.h): read whole, mapped, grown by records; and a directory's lock.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <cautious/error.h>
+
+namespace cautious::base {
+
+struct Reading {
+  std::string_view what = "";  // "the plan", for the message
+  Fault fault = Fault::data;   // of a file that cannot be read
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+  bool regular_only = false;  // otherwise a pipe is read to its end, as in --config <(...)
+};
+
+// All bytes of the file. Otherwise an Error: "run.toml: cannot read the plan: No such file or directory".
+std::string read_file(const std::filesystem::path& file, const Reading& reading = {});
+// Nothing if there is no such file.
+std::optional<std::string> read_file_if_any(const std::filesystem::path& file, const Reading& reading = {});
+
+// A file's bytes as memory that the system pages in on demand.
+class MappedFile {
+ public:
+  // A file that cannot be opened is an Error(Fault::data) with the path and the system's reason. An empty file has no bytes.
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A file that grows by whole records, so that others can follow it: when append() returns, the record is there; when it throws,
+// none of it is. Every failure is an Error(Fault::failure) with the path and the system's reason.
+class AppendFile {
+ public:
+  explicit AppendFile(const std::filesystem::path& path);  // created if it does not exist
+  ~AppendFile();
+  AppendFile(const AppendFile&) = delete;
+  AppendFile& operator=(const AppendFile&) = delete;
+
+  void append(std::string_view record);
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+};
+
+// A directory that one process at a time works on: flock on its .lock. The lock belongs to the open file, so a killed process
+// leaves none behind; the number inside .lock is for messages only.
+class DirectoryLock {
+ public:
+  // Held until destroyed. A directory that another process holds is an Error(Fault::failure) with that process's number.
+  explicit DirectoryLock(const std::filesystem::path& directory);
+  ~DirectoryLock();
+  DirectoryLock(DirectoryLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  DirectoryLock& operator=(DirectoryLock&&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace cautious::base
