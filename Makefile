@@ -6,10 +6,10 @@ DATA    ?= gcide
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # Formatted by clang-format: all C++ in the tree.
-sources = $(shell find include src tests bench examples -name '*.h' -o -name '*.cc')
+sources = $(shell find include src lab tests bench examples -name '*.h' -o -name '*.cc')
 
 .DEFAULT_GOAL := build
-.PHONY: deps build test demo bench lint format install clean help
+.PHONY: deps configure build test demo bench lint format install clean help
 
 help:     ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | expand -t 10
@@ -19,15 +19,17 @@ build/.deps: cmake/deps.sh
 	@cmake/deps.sh
 	@mkdir -p build && touch $@
 
-build: deps  ## the library and the program build/cautious
+configure: deps
 	@cmake --preset default --log-level=WARNING
-	@cmake --build --preset default -j $(JOBS)
 
-test: build  ## every test: fast ones, guards, sanitizers, installed package
-	@ctest --preset default -j $(JOBS) --no-label-summary --output-log build/test.log
-	@grep 'tests passed' build/test.log
+build: configure  ## the programs build/cautious, build/cautious-train and build/cautious-lab
+	@cmake --build --preset default -j $(JOBS) --target programs
 
-demo: build  ## does cautious weight decay help a small model? 15 matched runs on DATA, a report in OUT; about 5 minutes on 2 cores
+test: deps  ## build everything, run every test: fast ones, guards, sanitizers, fuzzing, the installed package
+	@cmake/test.sh $(JOBS)
+
+demo: configure  ## does cautious weight decay help a small model? 15 matched runs on DATA, a report in OUT; about 5 minutes on 2 cores
+	@cmake --build --preset default -j $(JOBS) --target cautious_program cautious_train_program
 	@echo "A model of 117 thousand parameters for 1500 steps: this shows how the rules differ under equal conditions and whether a"
 	@echo "difference stands out from the chance of the seeds. It cannot show that anything holds for larger models or longer training."
 	@if [ "$(DATA)" = gcide ]; then build/cautious data get gcide; fi
@@ -47,7 +49,8 @@ lint: deps  ## clang-format and clang-tidy, warnings are errors
 format: deps  ## rewrite the sources as clang-format wants them
 	@clang-format -i $(sources)
 
-install: build  ## to $(DESTDIR)$(PREFIX)
+install: configure  ## the library and the programs, to $(DESTDIR)$(PREFIX)
+	@cmake --build --preset default -j $(JOBS) --target installed
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
 
 clean:  ## forget everything built and drawn

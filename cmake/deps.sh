@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build make pkg-config binutils                      # build
+  g++ cmake ninja-build make pkg-config binutils mold                 # build
   nlohmann-json3-dev libfmt-dev libcli11-dev                          # library, program
   libopenblas-openmp-dev                                              # matrix products, singular values
   libtomlplusplus-dev libpcre2-dev libssl-dev zlib1g-dev              # configuration, tokenizers, checksums, compressed text
