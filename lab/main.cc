@@ -20,8 +20,7 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
-#include "cli/forward.h"
-#include "cli/interrupt.h"
+#include "cli/verbs.h"
 #include "cli/program.h"
 #include "lab/bound/bound.h"
 #include "lab/dynamics/dynamics.h"

@@ -9,21 +9,21 @@
 
 #include <cautious/error.h>
 
-#include "cli/study_run.h"
-#include "cli/verbs.h"
 #include "base/text.h"
+#include "cli/study.h"
+#include "cli/verbs.h"
 #include "run/directory.h"
 #include "study/compare.h"
 
 namespace cautious::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCompareExamples =
     "  cautious compare --optimizer adamw\n"
     "  cautious compare --optimizer muon --data corpus.txt --preset nano-100k --seeds 5 --steps 1000 --out muon\n"
     "  cautious compare --optimizer lion --lambdas 0.5,2,5";
 
-struct Arguments {
+struct CompareArguments {
   study::Comparison comparison;
   std::vector<std::string> lambdas;
   std::string seeds, steps, lr, out;
@@ -41,7 +41,7 @@ struct Arguments {
   }
 };
 
-study::Comparison comparison_of(const Arguments& args) {
+study::Comparison comparison_of(const CompareArguments& args) {
   study::Comparison comparison = args.comparison;
   for (const std::string& text : args.lambdas) comparison.lambdas.push_back(base::to_number("lambdas", text, kPositive));
   if (!args.seeds.empty()) {
@@ -52,7 +52,7 @@ study::Comparison comparison_of(const Arguments& args) {
   return comparison;
 }
 
-int run(const Arguments& args) {
+int run(const CompareArguments& args) {
   const study::Plan plan = study::compare_plan(comparison_of(args));
   const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
   return run_and_report(plan, out, {.jobs = args.jobs, .quiet = args.quiet, .again = args.command(out)});
@@ -61,9 +61,9 @@ int run(const Arguments& args) {
 }  // namespace
 
 void add_compare(CLI::App& app, Verb& chosen) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<CompareArguments>();
   CLI::App& verb = *app.add_subcommand("compare", "Cautious against plain weight decay on your data, with controls.");
-  verb.footer(kExamples);
+  verb.footer(kCompareExamples);
   study::Comparison& comparison = args->comparison;
   verb.add_option("--optimizer", comparison.optimizer, "sgd, sgdm, adam, adamw, adamc, lion, lion-k, muon (default: adamw)")
       ->type_name("NAME");

@@ -11,22 +11,22 @@
 
 #include <cautious/error.h>
 
-#include "cli/standard_output.h"
+#include "base/terminal.h"
+#include "base/text.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "data/sets/catalog.h"
 #include "data/sets/fetch.h"
-#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kDataExamples =
     "  cautious data list\n"
     "  cautious data get gcide gpt2-bpe\n"
     "  cautious data get moby-dick --cache cache";
 
-struct Arguments {
+struct DataArguments {
   std::vector<std::string> names;
   std::string cache;
   bool cache_given = false, json = false;
@@ -56,22 +56,22 @@ std::string packages(const data::KnownSet& set) {
   return fmt::format("{} {}", set.client == data::Client::apt ? "apt" : "npm", fmt::join(set.packages, " "));
 }
 
-int list(const Arguments& args) {
+int list(const DataArguments& args) {
   const std::filesystem::path cache = args.folder();
   constexpr const char* kRow = "{:<14} {:<10} {:>6} {:<8} {:<37} {:<24} {}\n";
   std::string text;
   if (!args.json) text = fmt::format(fmt::runtime(kRow), "name", "content", "MB", "fetched", "package", "licence", "what");
   for (const data::KnownSet& set : data::known_sets()) {
-    text += args.json
-                ? json_line(set, cache)
-                : fmt::format(fmt::runtime(kRow), set.name, cautious::name_of(set.content), fmt::format("{:.1f}", set.megabytes),
-                              data::fetched(set, cache) ? "yes" : "no", packages(set), set.licence, set.what);
+    text += args.json ? json_line(set, cache)
+                      : fmt::format(fmt::runtime(kRow), set.name, cautious::name_of(set.content),
+                                    fmt::format("{:.1f}", set.megabytes), data::fetched(set, cache) ? "yes" : "no",
+                                    packages(set), set.licence, set.what);
   }
-  print(text);
+  base::print(text);
   return 0;
 }
 
-int get(const Arguments& args) {
+int get(const DataArguments& args) {
   const std::filesystem::path cache = args.folder();
   std::vector<const data::KnownSet*> sets;
   for (const std::string& name : args.names) sets.push_back(&data::known_set(name));
@@ -79,7 +79,7 @@ int get(const Arguments& args) {
     if (data::fetched(*set, cache)) fmt::print(stderr, "{}: already fetched\n", set->name);
     data::fetch(*set, cache, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
     fmt::print(stderr, "{}: licence: {}\n", set->name, set->licence);
-    for (const std::filesystem::path& path : data::paths_to_use(*set, cache)) print(path.string() + "\n");
+    for (const std::filesystem::path& path : data::paths_to_use(*set, cache)) base::print(path.string() + "\n");
   }
   return 0;
 }
@@ -87,9 +87,9 @@ int get(const Arguments& args) {
 }  // namespace
 
 void add_data(CLI::App& app, Verb& chosen) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<DataArguments>();
   CLI::App& data = *app.add_subcommand("data", "Real data to train on, fetched by package name.");
-  data.footer(kExamples);
+  data.footer(kDataExamples);
   data.require_subcommand(1);
   const auto add_cache = [args](CLI::App& verb) {
     const auto note = [args](const std::string& text) {
@@ -100,13 +100,13 @@ void add_data(CLI::App& app, Verb& chosen) {
         ->type_name("DIR");
   };
   CLI::App& sets = *data.add_subcommand("list", "The sets: content, size, licence, package, and whether they are here.");
-  sets.footer(kExamples);
+  sets.footer(kDataExamples);
   sets.add_flag("--json", args->json, "One JSON object a line");
   add_cache(sets);
   sets.callback([args, &chosen] { chosen = [args] { return list(*args); }; });
 
   CLI::App& fetching = *data.add_subcommand("get", "Fetch sets with apt-get or npm and print the paths to train on.");
-  fetching.footer(kExamples);
+  fetching.footer(kDataExamples);
   fetching.add_option("NAME", args->names, "Sets, by the names that 'cautious data list' prints")->required()->type_name("");
   add_cache(fetching);
   fetching.callback([args, &chosen] { chosen = [args] { return get(*args); }; });

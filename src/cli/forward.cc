@@ -1,4 +1,4 @@
-#include "cli/forward.h"
+#include "cli/verbs.h"
 
 #include <unistd.h>
 
@@ -19,9 +19,10 @@ std::filesystem::path sibling_program(const std::string& name) {
   for (const std::filesystem::path& place : {folder / name, folder / "../libexec/cautious" / name}) {
     if (std::filesystem::exists(place, error)) return place;
   }
-  const char* const cure = name == "cautious-train" ? "this build is without libtorch: install libtorch-dev and build again with "
-                                                      "-DCAUTIOUS_TORCH=ON"
-                                                    : "build again with 'make build'";
+  const char* const cure = name == "cautious-train"
+                               ? "this build is without libtorch: install libtorch-dev and build again with "
+                                 "-DCAUTIOUS_TORCH=ON"
+                               : "build again with 'make build'";
   throw Error(Fault::failure, fmt::format("{} is not beside {}; {}", name, self.string(), cure));
 }
 

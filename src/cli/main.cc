@@ -1,7 +1,8 @@
 // The program `cautious`: one verb per file, data on stdout, messages on stderr, every error one line. Verbs that need libtorch
-// live in cautious-train and the laboratory in cautious-lab, which this one starts in its place: loading libtorch takes a second.
-#include "cli/forward.h"
+// live in cautious-train and the laboratory in cautious-lab, which this one starts in its place: loading libtorch takes a
+// second.
 #include "cli/program.h"
+#include "cli/verbs.h"
 
 int main(int argc, char** argv) {
   using namespace cautious::cli;

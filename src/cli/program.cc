@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -9,19 +10,108 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <cautious/error.h>
-
-#include "cli/help.h"
-#include "cli/interrupt.h"
-#include "cli/one_line.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "run/provenance.h"
 
 namespace cautious::cli {
 namespace {
+
+// Help texts with the examples first: a verb's footer() holds its examples.
+class ExamplesFirst : public CLI::Formatter {
+ public:
+  ExamplesFirst();
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_footer(const CLI::App*) const override { return {}; }
+};
+
+ExamplesFirst::ExamplesFirst() {
+  column_width(28);
+  label("Positionals", "Arguments");
+  label("SUBCOMMAND", "VERB");
+  label("REQUIRED", "(required)");
+}
+
+std::string ExamplesFirst::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  std::string text = Formatter::make_help(app, std::move(name), mode);
+  for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n")) text.erase(at, 1);
+  while (text.ends_with("\n\n")) text.pop_back();
+  return text;
+}
+
+std::string ExamplesFirst::make_description(const CLI::App* app) const {
+  const std::string examples = app->get_footer();
+  return app->get_description() + (examples.empty() ? "\n\n" : "\n\nExamples:\n" + examples + "\n\n");
+}
+
+const CLI::App& deepest(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : deepest(*parsed.back());
+}
+
+// Every "--name" of the verb, and its own verbs.
+std::vector<std::string> words(const CLI::App& app, bool options) {
+  std::vector<std::string> result;
+  if (options) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) result.push_back("--" + name);
+    }
+  } else {
+    for (const CLI::App* verb : app.get_subcommands({})) result.push_back(verb->get_name());
+  }
+  return result;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& choices) {
+  const std::vector<std::string_view> views(choices.begin(), choices.end());
+  const std::string_view meant = base::closest(word, views);
+  return meant.empty() ? "" : fmt::format("; did you mean '{}'", meant);
+}
+
+// The first word that the parser had no use for, an option before a positional one.
+std::string first_extra(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining(true);
+  const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with("-"); });
+  return option != extras.end() ? *option : extras.empty() ? "" : extras.front();
+}
+
+// "; see 'cautious replay --help'" for the verb that the command line got to.
+std::string next_command(const CLI::App& app) {
+  std::string name;
+  for (const CLI::App* at = &deepest(app); at != nullptr; at = at->get_parent()) name = at->get_name() + " " + name;
+  return fmt::format("; see '{}--help'", name);
+}
+
+// A failed parse: an unknown option or verb with a suggestion, otherwise the parser's own message.
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& verb = deepest(app);
+  const std::string extra = first_extra(app);
+  const std::vector<std::string> verbs = words(verb, false);
+  if (extra.starts_with("-")) {
+    const std::string option = extra.substr(0, extra.find('='));
+    return fmt::format("no option {}{}", base::in_quotes(option), suggestion(option, words(verb, true)));
+  }
+  if (!extra.empty() && !verbs.empty())
+    return base::unknown("verb", extra, std::vector<std::string_view>(verbs.begin(), verbs.end()));
+  if (!extra.empty()) return fmt::format("one argument too many: {}", base::in_quotes(extra));
+  if (!verbs.empty()) return fmt::format("which verb? choices: {}", base::join(verbs));
+  return one_line(error.what());
+}
+
+volatile std::sig_atomic_t last_signal = 0;
+
+extern "C" void note(int signal) {
+  last_signal = signal;
+  std::signal(signal, SIG_DFL);
+}
 
 enum Exit { kDone = 0, kFailure = 1, kUsage = 2, kData = 3 };
 
@@ -32,8 +122,8 @@ int complain(int code, const std::string& message) {
 }
 
 int show(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return kDone;
-  return complain(kFailure, "cannot write to standard output");
+  base::print(text);
+  return kDone;
 }
 
 int code_of(Fault fault) { return fault == Fault::usage ? kUsage : fault == Fault::data ? kData : kFailure; }
@@ -85,6 +175,36 @@ int run_program(int argc, char** argv, const char* examples, const std::function
   } catch (const std::exception& error) {
     return complain(kFailure, error.what());
   }
+}
+
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return line;
+}
+
+std::string machine_line() {
+  const run::Provenance here = run::provenance();
+  return fmt::format("{}, {} cores, compiler {}", here.cpu, here.cores, here.compiler);
+}
+
+Interruptible::Interruptible() {
+  last_signal = 0;
+  std::signal(SIGINT, note);
+  std::signal(SIGTERM, note);
+}
+
+Interruptible::~Interruptible() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+int Interruptible::noted() const { return static_cast<int>(last_signal); }
+
+void Interruptible::check() const {
+  if (noted() != 0) throw Interrupted{noted()};
 }
 
 }  // namespace cautious::cli

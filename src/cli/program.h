@@ -1,7 +1,9 @@
-// What both programs have in common: parsing, help, one line per error, exit codes.
+// What all programs have in common: parsing, help, one line per error, exit codes, signals.
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "cli/verbs.h"
 
@@ -10,5 +12,28 @@ namespace cautious::cli {
 // Builds the command line with `add_verbs` and `examples`, parses it and runs the chosen verb. Returns the exit code:
 // 0 done, 1 the machine failed, 2 the command line, 3 the data, 130/143 interrupted.
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs);
+
+// The text without line breaks or other control characters.
+std::string one_line(std::string_view text);
+
+// CPU, cores and compiler, for the heads of benchmarks.
+std::string machine_line();
+
+struct Interrupted {
+  int signal;  // the exit code is 128 + this
+};
+
+// Ctrl-C and SIGTERM between steps, so that nothing half-done is left behind: while one exists, the signals are noted instead
+// of ending the process; a second one ends it.
+class Interruptible {
+ public:
+  Interruptible();
+  ~Interruptible();
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+  int noted() const;   // the signal that has come, 0 if none
+  void check() const;  // throws Interrupted if one has
+};
 
 }  // namespace cautious::cli

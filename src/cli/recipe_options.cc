@@ -81,7 +81,10 @@ std::string help_of(const Meanings& meanings) {
 }  // namespace
 
 void RecipeOptions::add_to(CLI::App& app) {
-  app.add_option("--optimizer", optimizer_, "Recipe: " + base::join(recipe_names()))->required()->group(kGroup)->type_name("NAME");
+  app.add_option("--optimizer", optimizer_, "Recipe: " + base::join(recipe_names()))
+      ->required()
+      ->group(kGroup)
+      ->type_name("NAME");
   for (const auto& [name, meanings] : all_fields()) {
     const std::string& valid = meanings.front().field.valid;
     const char* type = valid.find_first_of("[(") == 0 ? "NUMBER" : valid.starts_with("numbers") ? "NUMBERS" : "NAME";

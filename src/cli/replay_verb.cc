@@ -15,16 +15,17 @@
 
 #include <cautious/error.h>
 
-#include "cli/interrupt.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "cli/program.h"
 #include "cli/recipe_options.h"
 #include "cli/replay.h"
 #include "cli/verbs.h"
-#include "base/text.h"
 
 namespace cautious::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kReplayExamples =
     "  cautious replay trace.safetensors --optimizer adamw --decay cautious --lr 1e-3 --weight_decay 0.1 --out "
     "out.safetensors\n"
     "  cautious replay trace.safetensors --optimizer lion --beta2 0.98 --decay cautious --lr 1e-4 --trajectory --out "
@@ -32,11 +33,11 @@ constexpr const char* kExamples =
     "  cautious replay trace.safetensors --optimizer adamw --decay random --density_trace cautious.safetensors --lr 1e-3 --out "
     "random.safetensors";
 
-constexpr Range kThreads{0, 4096, false, false};
+constexpr Range kReplayThreads{0, 4096, false, false};
 constexpr Range kSeed{0, 0x1p63, false, true};
 constexpr std::array<std::string_view, 2> kMoments{"f32", "bf16"};
 
-struct Arguments {
+struct ReplayArguments {
   std::string trace, out;
   RecipeOptions recipe;
   std::map<std::string, std::string, std::less<>> words;  // the other options that were given
@@ -48,9 +49,9 @@ struct Arguments {
   }
 };
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
+[[noreturn]] void refuse_replay(const std::string& message) { throw Error(Fault::usage, message); }
 
-void say(const Arguments& args, const std::string& line) {
+void say(const ReplayArguments& args, const std::string& line) {
   if (!args.quiet) fmt::print(stderr, "{}\n", line);
 }
 
@@ -59,23 +60,25 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   return std::filesystem::equivalent(a, b, ignored);
 }
 
-void check_out(const Arguments& args) {
+void check_out(const ReplayArguments& args) {
   const std::filesystem::path out(args.out);
-  if (args.out.empty()) refuse("--out is empty; give a file name");
-  if (same_file(out, args.trace)) refuse(fmt::format("--out is the trace itself, {}; give another file", base::in_quotes(args.out)));
+  if (args.out.empty()) refuse_replay("--out is empty; give a file name");
+  if (same_file(out, args.trace))
+    refuse_replay(fmt::format("--out is the trace itself, {}; give another file", base::in_quotes(args.out)));
   if (const auto* path = args.find("density_trace"); path && same_file(out, *path)) {
-    refuse(fmt::format("--out is the density trace itself, {}; give another file", base::in_quotes(args.out)));
+    refuse_replay(fmt::format("--out is the density trace itself, {}; give another file", base::in_quotes(args.out)));
   }
   const std::filesystem::path folder = out.has_parent_path() ? out.parent_path() : ".";
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) {
-    throw Error(Fault::failure, fmt::format("cannot write {}: there is no directory {}", args.out, base::in_quotes(folder.string())));
+    throw Error(Fault::failure,
+                fmt::format("cannot write {}: there is no directory {}", args.out, base::in_quotes(folder.string())));
   }
   if (std::filesystem::is_directory(out, ignored))
     throw Error(Fault::failure, fmt::format("cannot write {}: it is a directory", args.out));
 }
 
-Options options_of(const Arguments& args) {
+Options options_of(const ReplayArguments& args) {
   Options options;
   if (const auto* text = args.find("moments")) {
     options.moments = base::index_of_name("moments type", *text, kMoments) == 0 ? Element::f32 : Element::bf16;
@@ -88,12 +91,13 @@ Options options_of(const Arguments& args) {
   if (const auto* text = args.find("update_rms_clip"))
     options.update_rms_clip = base::to_number("update_rms_clip", *text, kNonnegative);
   if (const auto* text = args.find("seed")) options.seed = static_cast<std::uint64_t>(base::to_integer("seed", *text, kSeed));
-  if (const auto* text = args.find("threads")) options.threads = static_cast<int>(base::to_integer("threads", *text, kThreads));
+  if (const auto* text = args.find("threads"))
+    options.threads = static_cast<int>(base::to_integer("threads", *text, kReplayThreads));
   return options;
 }
 
 // What the words alone can tell, before any file is read.
-ReplayPlan plan_of(const Arguments& args) {
+ReplayPlan plan_of(const ReplayArguments& args) {
   ReplayPlan plan;
   plan.recipe = args.recipe.recipe();
   plan.options = options_of(args);
@@ -102,33 +106,34 @@ ReplayPlan plan_of(const Arguments& args) {
   if (const auto* text = args.find("wd_final")) {
     plan.wd_schedule.final = base::to_number("wd_final", *text, kNonnegative);
     if (plan.wd_schedule.curve == Curve::constant) {
-      refuse("wd_final has no effect without --wd_schedule linear, cosine or one-minus-sqrt");
+      refuse_replay("wd_final has no effect without --wd_schedule linear, cosine or one-minus-sqrt");
     }
   }
   if (const auto* text = args.find("lr")) plan.lr = {base::to_number("lr", *text, kNonnegative)};
   if (const auto* text = args.find("lr_max")) plan.lr_max = base::to_number("lr_max", *text, kPositive);
   if (args.find("density_trace")) {
     if (!std::holds_alternative<Random>(plan.recipe.decay)) {
-      refuse(fmt::format("density_trace belongs to decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
+      refuse_replay(fmt::format("density_trace belongs to decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
     }
-    if (args.recipe.given("density")) refuse("density and density_trace are both given; choose one");
+    if (args.recipe.given("density")) refuse_replay("density and density_trace are both given; choose one");
   }
   return plan;
 }
 
 // What the trace adds: the number of steps, the learning rates, the densities.
-void complete(ReplayPlan& plan, const Arguments& args, const Trace& trace) {
+void complete(ReplayPlan& plan, const ReplayArguments& args, const Trace& trace) {
   if (args.find("moments") && trace.element == Element::f64) {
-    refuse(fmt::format("moments is '{}', but x is F64, whose moments are always F64", *args.find("moments")));
+    refuse_replay(fmt::format("moments is '{}', but x is F64, whose moments are always F64", *args.find("moments")));
   }
   if (plan.options.rounding != Rounding::nearest && trace.element != Element::bf16) {
-    refuse(fmt::format("rounding is '{}', but x is {}; only BF16 is rounded", *args.find("rounding"), type_of(trace.element)));
+    refuse_replay(
+        fmt::format("rounding is '{}', but x is {}; only BF16 is rounded", *args.find("rounding"), type_of(trace.element)));
   }
-  if (!trace.lr && plan.lr.empty()) refuse("no learning rate: give --lr, or a trace with the tensor 'lr'");
+  if (!trace.lr && plan.lr.empty()) refuse_replay("no learning rate: give --lr, or a trace with the tensor 'lr'");
   plan.lr = trace.lr ? *trace.lr : std::vector<double>(static_cast<std::size_t>(trace.steps), plan.lr.front());
   const double peak = plan.lr.empty() ? 0 : *std::max_element(plan.lr.begin(), plan.lr.end());
   if (!args.find("lr_max")) plan.lr_max = peak;
-  if (plan.lr_max < peak) refuse(fmt::format("lr_max is {}, below the largest learning rate {}", plan.lr_max, peak));
+  if (plan.lr_max < peak) refuse_replay(fmt::format("lr_max is {}, below the largest learning rate {}", plan.lr_max, peak));
   plan.wd_schedule.steps = std::max<std::int64_t>(trace.steps, 1);
   if (const auto* path = args.find("density_trace")) plan.density = read_densities(*path, trace);
 }
@@ -138,7 +143,7 @@ std::span<const std::byte> bytes(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-void write(const Arguments& args, const ReplayPlan& plan, const Trace& trace, const ReplayResult& result) {
+void write(const ReplayArguments& args, const ReplayPlan& plan, const Trace& trace, const ReplayResult& result) {
   std::vector<base::TensorToWrite> tensors{{"x", type_of(trace.element), trace.shape, bytes(result.x)}};
   for (const KeptState& state : result.state) tensors.push_back({state.name, state.type, trace.shape, bytes(state.data)});
   tensors.push_back({"ratio", "F64", {trace.steps}, bytes(result.ratio)});
@@ -149,16 +154,16 @@ void write(const Arguments& args, const ReplayPlan& plan, const Trace& trace, co
     tensors.push_back({"trajectory", type_of(trace.element), shape, bytes(result.trajectory)});
   }
   base::write_safetensors(args.out, tensors,
-                        {{"cautious", CAUTIOUS_VERSION},
-                         {"recipe", to_string(plan.recipe)},
-                         {"lr_max", base::to_text(plan.lr_max)},
-                         {"rounding", std::string(name_of(plan.options.rounding))},
-                         {"nonfinite", std::string(name_of(plan.options.nonfinite))},
-                         {"grad_clip", base::to_text(plan.options.grad_clip)},
-                         {"update_rms_clip", base::to_text(plan.options.update_rms_clip)},
-                         {"seed", std::to_string(plan.options.seed)},
-                         {"wd_schedule", std::string(name_of(plan.wd_schedule.curve))},
-                         {"wd_final", base::to_text(plan.wd_schedule.final)}});
+                          {{"cautious", CAUTIOUS_VERSION},
+                           {"recipe", to_string(plan.recipe)},
+                           {"lr_max", base::to_text(plan.lr_max)},
+                           {"rounding", std::string(name_of(plan.options.rounding))},
+                           {"nonfinite", std::string(name_of(plan.options.nonfinite))},
+                           {"grad_clip", base::to_text(plan.options.grad_clip)},
+                           {"update_rms_clip", base::to_text(plan.options.update_rms_clip)},
+                           {"seed", std::to_string(plan.options.seed)},
+                           {"wd_schedule", std::string(name_of(plan.wd_schedule.curve))},
+                           {"wd_final", base::to_text(plan.wd_schedule.final)}});
 }
 
 // NaN without any value.
@@ -172,7 +177,7 @@ double mean(const std::vector<double>& values) {
   return sum / count;
 }
 
-void summarize(const Arguments& args, const ReplayPlan& plan, const Trace& trace, const ReplayResult& result) {
+void summarize(const ReplayArguments& args, const ReplayPlan& plan, const Trace& trace, const ReplayResult& result) {
   say(args, fmt::format("{} steps of x, {} {}, with {}", trace.steps, type_of(trace.element), text_of(trace.shape),
                         to_string(plan.recipe)));
   say(args, fmt::format("decayed {:.4f}, strictly active {:.4f} of the coordinates (mean over steps); wrote {}",
@@ -198,11 +203,10 @@ void summarize(const Arguments& args, const ReplayPlan& plan, const Trace& trace
                                       {"nonfinite", result.nonfinite},
                                       {"skipped", result.skipped}};
   const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (std::fputs(line.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw Error(Fault::failure, "cannot write to standard output");
+  base::print(line);
 }
 
-int run(const Arguments& args) {
+int run(const ReplayArguments& args) {
   ReplayPlan plan = plan_of(args);
   check_out(args);
   const Interruptible interruptible;
@@ -218,9 +222,9 @@ int run(const Arguments& args) {
 }  // namespace
 
 void add_replay(CLI::App& app, Verb& chosen) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ReplayArguments>();
   CLI::App& verb = *app.add_subcommand("replay", "Run an optimizer over recorded gradients and write where it ends.");
-  verb.footer(kExamples);
+  verb.footer(kReplayExamples);
   verb.add_option("TRACE", args->trace,
                   "safetensors: x (any shape; F64, F32 or BF16), g [T, *x.shape] of x's type (or F32 beside BF16),\n"
                   "optionally lr F64 [T] (replaces --lr), x0 (anchor, like x)")
@@ -244,7 +248,8 @@ void add_replay(CLI::App& app, Verb& chosen) {
   option("wd_final", "NUMBER", "Schedule", "Final factor on the weight decay (default: 0)");
   option("moments", "NAME", "Arithmetic", "Type of the moments: " + base::join(kMoments) + " (default: f32; F64 for F64)");
   option("rounding", "NAME", "Arithmetic", "Of BF16 parameters: " + base::join(names_of(Rounding{})) + " (default: nearest)");
-  option("nonfinite", "NAME", "Arithmetic", "Non-finite gradients: " + base::join(names_of(Nonfinite{})) + " (default: propagate)");
+  option("nonfinite", "NAME", "Arithmetic",
+         "Non-finite gradients: " + base::join(names_of(Nonfinite{})) + " (default: propagate)");
   option("grad_clip", "NUMBER", "Arithmetic", "Largest norm of the gradient (default: 0, off)");
   option("update_rms_clip", "NUMBER", "Arithmetic", "Largest RMS of the direction (default: 0, off)");
   option("seed", "NUMBER", "Arithmetic", "Of decay random and stochastic rounding (default: 0)");

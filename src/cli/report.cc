@@ -1,5 +1,4 @@
 // `cautious report`: the report of a study or of a run, written into its directory.
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -7,8 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <cautious/error.h>
-
+#include "base/terminal.h"
 #include "cli/verbs.h"
 #include "study/reported.h"
 
@@ -26,9 +24,7 @@ void add_report(CLI::App& app, Verb& chosen) {
   verb.callback([&chosen, directory] {
     chosen = [directory] {
       const std::filesystem::path page = study::write_report_of(*directory);
-      if (std::puts(page.c_str()) < 0 || std::fflush(stdout) != 0) {
-        throw Error(Fault::failure, "cannot write to standard output");
-      }
+      base::print(page.string() + "\n");
       return 0;
     };
   });

@@ -11,9 +11,10 @@
 
 #include <cautious/error.h>
 
-#include "cli/study_run.h"
-#include "cli/verbs.h"
+#include "base/terminal.h"
 #include "base/text.h"
+#include "cli/study.h"
+#include "cli/verbs.h"
 #include "run/directory.h"
 #include "study/halving.h"
 #include "study/reproduce.h"
@@ -25,13 +26,13 @@ using study::Cost;
 using study::Experiment;
 using study::Scale;
 
-constexpr const char* kExamples =
+constexpr const char* kReproduceExamples =
     "  cautious reproduce --list\n"
     "  cautious reproduce table-ablation\n"
     "  cautious reproduce fig-lambda --scale day --out night\n"
     "  cautious reproduce table-scales --scale full";
 
-struct Arguments {
+struct ReproduceArguments {
   std::string name, scale = "quick", data, out;
   int jobs = default_jobs();
   bool list = false, force = false, quiet = false;
@@ -43,12 +44,6 @@ struct Arguments {
     return force ? text + " --force" : text;
   }
 };
-
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    throw Error(Fault::failure, "cannot write to standard output");
-  }
-}
 
 std::string duration(double hours) {
   if (hours < 1) return fmt::format("{:.0f} min", std::max(1.0, hours * 60));
@@ -63,7 +58,7 @@ std::string title_of(const std::vector<Experiment>& all) {
   return all.size() == 1 ? title : title.substr(0, title.find(':'));
 }
 
-int list(const Arguments& args, Scale scale) {
+int list(const ReproduceArguments& args, Scale scale) {
   constexpr const char* kRow = "{:<15} {:>5} {:>5} {:>13}  {}\n";
   const bool full = scale == Scale::full;
   std::string text = fmt::format(fmt::runtime(kRow), "name", "plans", "runs", full ? "GPU" : "time", "what");
@@ -81,7 +76,7 @@ int list(const Arguments& args, Scale scale) {
   }
   text += full ? "estimated at scale full for one GPU of 989 TFLOP/s in bf16 that does 40% of it\n"
                : fmt::format("estimated at scale {} for {} runs at once\n", args.scale, args.jobs);
-  print(text);
+  base::print(text);
   return 0;
 }
 
@@ -94,7 +89,7 @@ std::string described(const Experiment& experiment) {
 int describe(const std::vector<Experiment>& all) {
   std::string text;
   for (const Experiment& experiment : all) text += described(experiment);
-  print(text);
+  base::print(text);
   fmt::print(stderr, "cautious: this is the paper's scale, nothing was run; --force runs it on this machine\n");
   return 0;
 }
@@ -113,7 +108,7 @@ int run_stages(const Experiment& experiment, const std::filesystem::path& out, c
   }
 }
 
-int run_all(const std::vector<Experiment>& all, const Arguments& args) {
+int run_all(const std::vector<Experiment>& all, const ReproduceArguments& args) {
   const StudyOptions options{.jobs = args.jobs, .quiet = args.quiet, .again = args.command()};
   for (const Experiment& experiment : all) {
     const std::filesystem::path out = args.folder() / experiment.name;
@@ -129,7 +124,7 @@ int run_all(const std::vector<Experiment>& all, const Arguments& args) {
   return 0;
 }
 
-int run(const Arguments& args) {
+int run(const ReproduceArguments& args) {
   const Scale scale = base::named<Scale>("scale", args.scale);
   base::check_range("jobs", args.jobs, {1, 1024, false, false});
   if (args.list) return list(args, scale);
@@ -149,9 +144,9 @@ int run(const Arguments& args) {
 }  // namespace
 
 void add_reproduce(CLI::App& app, Verb& chosen) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<ReproduceArguments>();
   CLI::App& verb = *app.add_subcommand("reproduce", "The paper's figures and tables, at the scale of this machine.");
-  verb.footer(kExamples);
+  verb.footer(kReproduceExamples);
   verb.add_option("NAME", args->name, "A figure or table, as --list names it, or one of its plans")->type_name("");
   verb.add_flag("--list", args->list, "Names, numbers of runs and estimated times");
   verb.add_option("--scale", args->scale, "quick: minutes; day: overnight; full: the paper's, printed only (default: quick)")

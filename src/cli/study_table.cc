@@ -1,4 +1,4 @@
-#include "cli/study_table.h"
+#include "cli/study.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
-#include "cli/one_line.h"
+#include "cli/program.h"
 #include "study/pace.h"
 #include "study/progress_rows.h"
 

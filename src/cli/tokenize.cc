@@ -18,8 +18,7 @@
 #include "base/atomic_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "cli/interrupt.h"
-#include "cli/standard_output.h"
+#include "cli/program.h"
 #include "cli/verbs.h"
 #include "data/documents.h"
 #include "data/tokenizer/bpe_training.h"
@@ -29,58 +28,59 @@
 namespace cautious::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kTokenizeExamples =
     "  cautious tokenize --train --vocab 4096 book.txt more.jsonl --out tokenizer.json\n"
     "  cautious tokenize book.txt more.jsonl --tokenizer tokenizer.json --out data.tokens\n"
     "  cautious tokenize book.txt --tokenizer cl100k_base.tiktoken --ids";
 
-constexpr Range kThreads{0, 4096, false, false};
+constexpr Range kTokenizeThreads{0, 4096, false, false};
 
-struct Arguments {
+struct TokenizeArguments {
   std::vector<std::string> files;
   std::string tokenizer, out, vocab = "4096", threads = "0";
   bool train = false, ids = false, quiet = false, vocab_given = false;
 };
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
+[[noreturn]] void refuse_tokenize(const std::string& message) { throw Error(Fault::usage, message); }
 
-void check_out(const Arguments& args) {
-  if (args.out.empty()) refuse("--out is empty; give a file name");
+void check_out(const TokenizeArguments& args) {
+  if (args.out.empty()) refuse_tokenize("--out is empty; give a file name");
   for (const std::string& file : args.files) {
     std::error_code ignored;
     if (std::filesystem::equivalent(args.out, file, ignored))
-      refuse(fmt::format("--out is the input {}; give another file", base::in_quotes(file)));
+      refuse_tokenize(fmt::format("--out is the input {}; give another file", base::in_quotes(file)));
   }
   const char* const suffix = args.train ? ".json" : ".tokens";  // by which whoever reads the file knows it
   if (std::filesystem::path(args.out).extension() != suffix) {
-    refuse(fmt::format("--out is {}; the name of a {} ends in {}", base::in_quotes(args.out),
-                       args.train ? "tokenizer" : "token file", suffix));
+    refuse_tokenize(fmt::format("--out is {}; the name of a {} ends in {}", base::in_quotes(args.out),
+                                args.train ? "tokenizer" : "token file", suffix));
   }
 }
 
 // What the words alone can tell.
-void check_words(const Arguments& args, bool tokenizer_given, bool out_given) {
-  if (args.train && args.ids) refuse("--train and --ids are both given; choose one");
-  if (args.train && tokenizer_given) refuse("--train makes a tokenizer; --tokenizer has no place beside it");
-  if (!args.train && args.vocab_given) refuse("--vocab belongs to --train");
-  if (!args.train && !tokenizer_given) refuse("no tokenizer: give --tokenizer bytes or a file, or make one with --train");
-  if (args.ids && out_given) refuse("--ids prints on stdout; --out has no place beside it");
-  if (!args.ids && !out_given) refuse("nowhere to write: give --out FILE, or --ids to print");
+void check_words(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
+  if (args.train && args.ids) refuse_tokenize("--train and --ids are both given; choose one");
+  if (args.train && tokenizer_given) refuse_tokenize("--train makes a tokenizer; --tokenizer has no place beside it");
+  if (!args.train && args.vocab_given) refuse_tokenize("--vocab belongs to --train");
+  if (!args.train && !tokenizer_given)
+    refuse_tokenize("no tokenizer: give --tokenizer bytes or a file, or make one with --train");
+  if (args.ids && out_given) refuse_tokenize("--ids prints on stdout; --out has no place beside it");
+  if (!args.ids && !out_given) refuse_tokenize("nowhere to write: give --out FILE, or --ids to print");
   if (!args.ids) check_out(args);
 }
 
-int threads_of(const Arguments& args) {
-  const auto threads = static_cast<int>(base::to_integer("threads", args.threads, kThreads));
+int threads_of(const TokenizeArguments& args) {
+  const auto threads = static_cast<int>(base::to_integer("threads", args.threads, kTokenizeThreads));
   return threads > 0 ? threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::vector<std::filesystem::path> paths_of(const Arguments& args) { return {args.files.begin(), args.files.end()}; }
+std::vector<std::filesystem::path> paths_of(const TokenizeArguments& args) { return {args.files.begin(), args.files.end()}; }
 
-base::LiveLine live_line(const Arguments& args) {
+base::LiveLine live_line(const TokenizeArguments& args) {
   return base::LiveLine(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
 }
 
-void summarize(const Arguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
+void summarize(const TokenizeArguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {
   if (args.quiet) return;
   fmt::print(stderr, "{} documents, {} tokens with the ends of documents, {} bytes, {:.3f} bytes per token{}\n", documents,
@@ -88,7 +88,7 @@ void summarize(const Arguments& args, std::int64_t documents, std::int64_t token
              where);
 }
 
-int train(const Arguments& args) {
+int train(const TokenizeArguments& args) {
   const data::BpeTraining training{base::to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args)};
   const Interruptible interruptible;
   base::LiveLine line = live_line(args);
@@ -116,7 +116,7 @@ std::int64_t bytes_of(const data::Tokens& tokens, const data::Tokenizer& tokeniz
   return bytes;
 }
 
-int write(const Arguments& args, const data::Tokenizer& tokenizer) {
+int write(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
   const Interruptible interruptible;
   base::LiveLine line = live_line(args);
   data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double part) {
@@ -131,13 +131,13 @@ int write(const Arguments& args, const data::Tokenizer& tokenizer) {
   return 0;
 }
 
-int print_ids(const Arguments& args, const data::Tokenizer& tokenizer) {
+int print_ids(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
   std::int64_t documents = 0, tokens = 0, bytes = 0;
   const int threads = threads_of(args);
   for (const std::string& file : args.files) {
     data::each_document(file, [&](std::string_view text) {
       const std::vector<data::Token> ids = tokenizer.encode(text, threads);
-      print(fmt::format("{}\n", fmt::join(ids, " ")));
+      base::print(fmt::format("{}\n", fmt::join(ids, " ")));
       ++documents;
       tokens += static_cast<std::int64_t>(ids.size()) + 1;
       bytes += static_cast<std::int64_t>(text.size());
@@ -147,7 +147,7 @@ int print_ids(const Arguments& args, const data::Tokenizer& tokenizer) {
   return 0;
 }
 
-int run(const Arguments& args, bool tokenizer_given, bool out_given) {
+int run(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
   check_words(args, tokenizer_given, out_given);
   if (args.train) return train(args);
   threads_of(args);
@@ -158,9 +158,9 @@ int run(const Arguments& args, bool tokenizer_given, bool out_given) {
 }  // namespace
 
 void add_tokenize(CLI::App& app, Verb& chosen) {
-  const auto args = std::make_shared<Arguments>();
+  const auto args = std::make_shared<TokenizeArguments>();
   CLI::App& verb = *app.add_subcommand("tokenize", "Text to tokens, and training a tokenizer on text.");
-  verb.footer(kExamples);
+  verb.footer(kTokenizeExamples);
   verb.add_option("FILE", args->files, "Text (one document), JSONL (one a line, its field \"text\"), or these as .gz or .dz")
       ->required()
       ->type_name("");

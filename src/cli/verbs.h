@@ -1,8 +1,10 @@
-// The verbs of the program: each adds its subcommand and, when the command line names it, sets what to run.
-// A verb throws Error for whatever goes wrong; main() makes it one line and an exit code.
+// The verbs of the programs: each adds its subcommand and, when the command line names it, sets what to run. A verb throws
+// Error for whatever goes wrong; run_program() makes it one line and an exit code.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -12,6 +14,7 @@ namespace cautious::cli {
 
 using Verb = std::function<int()>;
 
+// Of `cautious`.
 void add_replay(CLI::App& app, Verb& chosen);
 void add_bench(CLI::App& app, Verb& chosen);
 void add_tokenize(CLI::App& app, Verb& chosen);
@@ -21,5 +24,26 @@ void add_compare(CLI::App& app, Verb& chosen);
 void add_reproduce(CLI::App& app, Verb& chosen);
 void add_report(CLI::App& app, Verb& chosen);
 void add_watch(CLI::App& app, Verb& chosen);
+
+// Of cautious-train, which loads libtorch.
+void add_train(CLI::App& app, Verb& chosen);
+void add_sample(CLI::App& app, Verb& chosen);
+void add_eval(CLI::App& app, Verb& chosen);
+void add_bench_train(CLI::App& bench, Verb& chosen);
+
+// Verbs of other programs, seen from `cautious`: one line each; help and options are the other program's.
+inline constexpr const char* kTrainLine = "Train a Transformer on text.";
+inline constexpr const char* kSampleLine = "Let a trained model continue a text.";
+inline constexpr const char* kEvalLine = "Loss, bits per byte and accuracy of a trained model on a text.";
+inline constexpr const char* kBenchTrainLine = "Training speed beside plain libtorch and the machine's own matrix product.";
+inline constexpr const char* kLabLine = "The paper's theory, run: claims with numbers, figures, one page.";
+
+// "cautious-train" or "cautious-lab": beside this program, as built, or where it is installed; otherwise an Error that says how
+// to get it.
+std::filesystem::path sibling_program(const std::string& name);
+
+// Adds `train`, `sample`, `eval`, `lab` and `bench train` (after `bench` itself), which replace this process by the other
+// program with the same arguments.
+void add_forwarded(CLI::App& app, Verb& chosen, char** argv);
 
 }  // namespace cautious::cli

@@ -14,9 +14,9 @@
 
 #include <cautious/error.h>
 
-#include "cli/interrupt.h"
-#include "cli/verbs.h"
 #include "base/text.h"
+#include "cli/program.h"
+#include "cli/verbs.h"
 #include "report/svg.h"
 #include "study/reported.h"
 
@@ -26,7 +26,7 @@ namespace {
 constexpr const char* kHost = "127.0.0.1";
 constexpr Range kPorts{0, 65535, false, false};
 
-struct Arguments {
+struct WatchArguments {
   std::string directory;
   int port = 8765;
 };
@@ -89,7 +89,7 @@ int bound_port(httplib::Server& server, int port) {
                                           port, kHost, port < 65535 ? port + 1 : 8765));
 }
 
-int watch(const Arguments& args) {
+int watch(const WatchArguments& args) {
   base::check_range("--port", args.port, kPorts);
   study::html_of(args.directory);  // what is no study or run is refused at once
   Watched watched(args.directory);
@@ -117,7 +117,7 @@ int watch(const Arguments& args) {
 }  // namespace
 
 void add_watch(CLI::App& app, Verb& chosen) {
-  auto args = std::make_shared<Arguments>();
+  auto args = std::make_shared<WatchArguments>();
   CLI::App& verb = *app.add_subcommand("watch", "The report of a study or of a run as a page that follows it.");
   verb.footer(
       "  cautious watch studies/adamw\n"

@@ -210,7 +210,7 @@ TEST(Names, Suggestions) {
 
 TEST(Names, OneLineWhateverTheUserTyped) {
   EXPECT_EQ(base::in_quotes("a\nb\x1b"), "'a\\x0ab\\x1b'");
-  EXPECT_EQ(base::in_quotes(std::string(100, 'a')), "'" + std::string(80, 'a') + "...'");
+  EXPECT_EQ(base::in_quotes(std::string(100, 'a')), "'" + std::string(80, 'a') + "...' (100 bytes)");
 }
 
 TEST(Names, WholeNumbers) {

@@ -1,12 +1,18 @@
-#include "cli/train/banner.h"
+#include <algorithm>
+#include <thread>
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include "bench/sgemm.h"
-#include "train/memory.h"
-#include "linear/blas.h"
+#include <cautious/error.h>
+
 #include "base/text.h"
+#include "bench/sgemm.h"
+#include "cli/train/train.h"
+#include "linear/blas.h"
+#include "run/checkpoint.h"
 #include "run/provenance.h"
+#include "train/memory.h"
 
 namespace cautious::cli {
 namespace {
@@ -31,6 +37,25 @@ std::string line(std::string_view label, const std::string& words) { return fmt:
 
 }  // namespace
 
+int use_threads(int wanted) {
+  base::check_range("--threads", wanted, {0, 1024, false, false});
+  const int threads = wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  at::set_num_threads(threads);
+  return threads;
+}
+
+Trained load_trained(const std::string& run) {
+  const std::filesystem::path checkpoint = run::find_checkpoint(run), words = checkpoint / "tokenizer.json";
+  Trained trained{checkpoint, data::Tokenizer::read(words), model::load_model(checkpoint)};
+  const std::int64_t vocab = trained.model->config().vocab;
+  if (trained.tokenizer.vocab() > vocab) {
+    throw Error(Fault::data, fmt::format("{} has a vocabulary of {}, but the model beside it one of {}: it is not the "
+                                         "tokenizer that the model was trained with",
+                                         words.string(), trained.tokenizer.vocab(), vocab));
+  }
+  return trained;
+}
+
 std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
   const model::ModelConfig& shape = config.model.shape;
   const std::int64_t sequence = run::sequence_length(config), part = config.train.batch_size / config.train.grad_accum;
@@ -50,8 +75,8 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
     lines.push_back(line("data", fmt::format("{} tokens to train on, {} to validate: {}", data->train_tokens,
                                              data->validation_tokens, data->split)));
   }
-  lines.push_back(line("optimizer", fmt::format("{} lr={} {}", to_string(config.optimizer.recipe), base::to_text(config.optimizer.lr),
-                                                cautious::name_of(config.schedule.kind))));
+  lines.push_back(line("optimizer", fmt::format("{} lr={} {}", to_string(config.optimizer.recipe),
+                                                base::to_text(config.optimizer.lr), cautious::name_of(config.schedule.kind))));
   lines.push_back(line(
       "step", fmt::format("batch {} x {} tokens{}, {:.3g} FLOP per token, {:.3g} FLOP per step", config.train.batch_size,
                           sequence, config.train.grad_accum > 1 ? fmt::format(" in {} parts", config.train.grad_accum) : "",

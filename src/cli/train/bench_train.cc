@@ -8,12 +8,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bench/train_grid.h"
-#include "cli/train/verbs.h"
-#include "cli/forward.h"
-#include "cli/machine.h"
-#include "linear/blas.h"
 #include "base/text.h"
+#include "bench/train_grid.h"
+#include "cli/program.h"
+#include "cli/verbs.h"
+#include "linear/blas.h"
 #include "model/config.h"
 
 namespace cautious::cli {

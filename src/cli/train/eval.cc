@@ -9,11 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/terminal.h"
-#include "cli/forward.h"
-#include "cli/interrupt.h"
-#include "cli/standard_output.h"
-#include "cli/train/trained.h"
-#include "cli/train/verbs.h"
+#include "cli/program.h"
+#include "cli/train/train.h"
+#include "cli/verbs.h"
 #include "data/corpus.h"
 #include "data/sampler.h"
 #include "model/evaluate.h"
@@ -79,7 +77,7 @@ int run(const EvalArguments& args) {
   const model::Evaluation result =
       model::evaluate(*trained.model, set, args.batch, [&](double part) { show("evaluating", part); });
   line.finish();
-  print(args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result));
+  base::print(args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result));
   return 0;
 }
 

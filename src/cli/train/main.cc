@@ -6,8 +6,8 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
-#include "cli/train/verbs.h"
 #include "cli/program.h"
+#include "cli/verbs.h"
 
 namespace {
 

@@ -7,12 +7,11 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "cli/train/trained.h"
+#include "base/terminal.h"
 #include "base/utf8_stream.h"
-#include "cli/train/verbs.h"
-#include "cli/forward.h"
-#include "cli/interrupt.h"
-#include "cli/standard_output.h"
+#include "cli/program.h"
+#include "cli/train/train.h"
+#include "cli/verbs.h"
 #include "model/decoder.h"
 
 namespace cautious::cli {
@@ -47,14 +46,14 @@ class Writer {
   // Prints the prompt and what follows. Interrupted comes out of here after the line has been ended.
   void write(const model::Sampling& sampling, const Interruptible& interruptible) {
     base::Utf8Stream characters;
-    print(characters.add(args_.prompt));
+    base::print(characters.add(args_.prompt));
     try {
       go_on(sampling, interruptible, characters);
     } catch (const Interrupted&) {
-      print(characters.finish() + "\n");
+      base::print(characters.finish() + "\n");
       throw;
     }
-    print(characters.finish() + "\n");
+    base::print(characters.finish() + "\n");
   }
 
   const Speed& speed() const { return speed_; }
@@ -77,7 +76,7 @@ class Writer {
       const std::int64_t next = pick(logits.narrow(0, 0, trained_.tokenizer.vocab()), sampling, number);
       const auto token = static_cast<data::Token>(next);
       if (token == trained_.tokenizer.document_end()) break;
-      print(characters.add(trained_.tokenizer.decode({&token, 1})));
+      base::print(characters.add(trained_.tokenizer.decode({&token, 1})));
       ++speed_.tokens;
       if (number + 1 < args_.tokens) logits = decoder.feed({&next, 1});
     }
@@ -97,7 +96,7 @@ int run(const SampleArguments& args) {
   Writer writer(trained, args);
   try {
     for (std::int64_t text = 0; text < args.count; ++text) {
-      if (text > 0) print("---\n");
+      if (text > 0) base::print("---\n");
       model::Sampling sampling = args.sampling;
       sampling.seed += static_cast<std::uint64_t>(text);
       writer.write(sampling, interruptible);

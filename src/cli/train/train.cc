@@ -12,14 +12,13 @@
 
 #include <cautious/error.h>
 
-#include "cli/train/banner.h"
-#include "cli/train/verbs.h"
-#include "cli/forward.h"
-#include "cli/interrupt.h"
-#include "cli/standard_output.h"
-#include "train/run.h"
+#include "base/terminal.h"
 #include "base/text.h"
+#include "cli/program.h"
+#include "cli/train/train.h"
+#include "cli/verbs.h"
 #include "run/checkpoint.h"
+#include "train/run.h"
 
 namespace cautious::cli {
 namespace {
@@ -133,7 +132,7 @@ int train(const TrainArguments& args, const run::RunConfig& config) {
   train::RunWatch watch{live, [&] { interruptible.check(); }, stop, {}, say};
   if (args.json) {
     std::signal(SIGPIPE, SIG_IGN);  // the run is saved first
-    watch.row = [&](const run::MetricsRow& row) { unread = !try_print(to_json(row) + "\n") || unread; };
+    watch.row = [&](const run::MetricsRow& row) { unread = !base::try_print(to_json(row) + "\n") || unread; };
   }
   const train::RunResult result = train::run_training({config, args.out, args.resume}, watch, [&](const train::RunPlan& plan) {
     for (const std::string& line : banner(config, &plan)) say(line);
@@ -146,11 +145,11 @@ int run(TrainArguments& args, const CLI::App& verb) {
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume continues the run in --out, which is not given");
   const run::RunConfig config = config_of(args);
   if (args.print_config) {
-    print(to_toml(config));
+    base::print(to_toml(config));
     return 0;
   }
   if (args.dry_run) {
-    for (const std::string& line : banner(config, nullptr)) print(line + "\n");
+    for (const std::string& line : banner(config, nullptr)) base::print(line + "\n");
     return 0;
   }
   if (config.data.path.empty()) {

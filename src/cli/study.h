@@ -1,16 +1,32 @@
-// A study while it runs: on a terminal a table that is redrawn in place, elsewhere a line when a run ends and now and then one
-// about all of them.
+// What `study`, `compare` and `reproduce` have in common: running a plan in front of the user, then reporting the result.
 #pragma once
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "study/plan.h"
 #include "study/results.h"
 
 namespace cautious::cli {
 
+struct StudyOptions {
+  int jobs = 1;  // processes at once
+  bool quiet = false;
+  std::string again;  // the command that goes on with it
+};
+
+// The cores of this machine.
+int default_jobs();
+
+// Runs what is left of the plan in `out`, writes its report and prints a table of the losses. The exit code: 0, 1 if runs
+// failed, 130/143 if it was interrupted.
+int run_and_report(const study::Plan& plan, const std::filesystem::path& out, const StudyOptions& options);
+
+// A study while it runs: on a terminal a table that is redrawn in place, elsewhere a line when a run ends and now and then one
+// about all of them.
 class StudyTable {
  public:
   StudyTable(bool quiet, int jobs, std::FILE* to = stderr);

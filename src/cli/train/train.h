@@ -1,0 +1,32 @@
+// What the verbs of cautious-train share: the model and the tokenizer of a run, and the banner of a new one.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/tokenizer/tokenizer.h"
+#include "model/weights.h"
+#include "run/config.h"
+#include "train/run.h"
+
+namespace cautious::cli {
+
+struct Trained {
+  std::filesystem::path checkpoint;
+  data::Tokenizer tokenizer;
+  std::shared_ptr<model::Transformer> model;
+};
+
+// `run`: a run's directory (its newest checkpoint), a checkpoint, or a model's folder.
+Trained load_trained(const std::string& run);
+
+// Sets the threads for all that follows; 0 is one per core. Returns their number.
+int use_threads(int wanted);
+
+// What a run is going to be, before it begins: shape, sizes, tokens, operations, memory and time, one line each, "label  text".
+// `data` is null in a dry run without data.path.
+std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data);
+
+}  // namespace cautious::cli
