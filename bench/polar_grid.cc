@@ -1,16 +1,17 @@
 #include "bench/polar_grid.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
 
+#include <cblas.h>
 #include <fmt/format.h>
 
 #include <cautious/optimizer.h>
 
-#include "bench/naive_polar.h"
-#include "bench/sgemm.h"
-#include "bench/timing.h"
+#include "bench/machine.h"
 #include "linear/batch.h"
 #include "optim/threads.h"
 
@@ -18,6 +19,64 @@ namespace cautious::bench {
 namespace {
 
 using Shape = std::pair<int, int>;
+
+std::size_t size(int rows, int cols) { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols); }
+
+// Newton-Schulz as it is usually written: three full products a step, each on all threads.
+class NaivePolar {
+ public:
+  NaivePolar(int rows, int cols, std::vector<Quintic> steps);
+  // In place, on `threads` threads of the BLAS.
+  void run(float* matrix, int threads);
+  // Multiplications and additions of one run().
+  double flops() const;
+
+ private:
+  int n_, m_;
+  bool tall_;
+  std::vector<Quintic> steps_;
+  std::vector<float> gram_, factor_, other_;
+};
+
+NaivePolar::NaivePolar(int rows, int cols, std::vector<Quintic> steps)
+    : n_(std::min(rows, cols)),
+      m_(std::max(rows, cols)),
+      tall_(rows > cols),
+      steps_(std::move(steps)),
+      gram_(size(n_, n_)),
+      factor_(size(n_, n_)),
+      other_(size(n_, m_)) {}
+
+void NaivePolar::run(float* matrix, int threads) {
+  omp_set_num_threads(threads);
+  const float norm = cblas_snrm2(n_ * m_, matrix, 1);
+  cblas_sscal(n_ * m_, 1 / norm, matrix, 1);
+  float *x = matrix, *y = other_.data();
+  for (const Quintic& step : steps_) {
+    const auto a = static_cast<float>(step.a), b = static_cast<float>(step.b), c = static_cast<float>(step.c);
+    if (tall_) {
+      cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n_, n_, m_, 1, x, n_, x, n_, 0, gram_.data(), n_);
+    } else {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_, n_, m_, 1, x, m_, x, m_, 0, gram_.data(), n_);
+    }
+    std::copy(gram_.begin(), gram_.end(), factor_.begin());
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_, n_, n_, c, gram_.data(), n_, gram_.data(), n_, b, factor_.data(),
+                n_);
+    std::copy_n(x, size(n_, m_), y);
+    if (tall_) {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m_, n_, n_, 1, x, n_, factor_.data(), n_, a, y, n_);
+    } else {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_, m_, n_, 1, factor_.data(), n_, x, m_, a, y, m_);
+    }
+    std::swap(x, y);
+  }
+  if (x != matrix) std::copy_n(x, size(n_, m_), matrix);
+}
+
+double NaivePolar::flops() const {
+  const double n = n_, m = m_;
+  return static_cast<double>(steps_.size()) * (4 * n * n * m + 2 * n * n * n);
+}
 
 double seconds_of(const std::function<void()>& run) {
   const auto start = Clock::now();
@@ -146,7 +205,7 @@ void measure(const std::vector<Shape>& shapes, PolarRow row, const PolarGrid& gr
 }
 
 // GPT-2 small's matrices: 12 layers of fused QKV, projection and the two of the MLP.
-std::vector<Shape> gpt2_small() {
+std::vector<Shape> gpt2_matrices() {
   std::vector<Shape> shapes;
   for (int layer = 0; layer < 12; ++layer) {
     for (const Shape& shape : {Shape{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}}) shapes.push_back(shape);
@@ -179,7 +238,7 @@ void run_polar_grid(const PolarGrid& grid, const std::function<void(const std::s
   if (!grid.gpt2) return;
   for (const int threads : grid.threads) {
     begin(fmt::format("GPT-2 small's matrices on {} threads", threads));
-    const std::vector<Shape> shapes = gpt2_small();
+    const std::vector<Shape> shapes = gpt2_matrices();
     const double error = std::max({error_of(shapes[0], grid.how), error_of(shapes[1], grid.how), error_of(shapes[2], grid.how),
                                    error_of(shapes[3], grid.how)});
     const PolarRow row{.list = "gpt2-small",

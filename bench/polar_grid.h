@@ -1,4 +1,4 @@
-// The polar benchmark: our orthogonalisation beside the naive one and the speed of the machine's own matrix product,
+// The polar benchmark: our orthogonalization beside the naive one and the speed of the machine's own matrix product,
 // interleaved.
 #pragma once
 
@@ -20,7 +20,7 @@ struct PolarRow {
   double effective_gflops = 0;               // the naive form's operations in our time
   double bound = 0;                          // our time over that of our own operations at sgemm_gflops
   double error = 0;                          // relative to the same in double, the worst of the list
-  double elementwise = 0;                    // part of a Muon step that is not orthogonalisation, at most
+  double elementwise = 0;                    // fraction of a Muon step that is not orthogonalization, at most
 };
 
 struct PolarGrid {

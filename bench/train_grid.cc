@@ -13,8 +13,7 @@
 
 #include <cautious/torch.h>
 
-#include "bench/sgemm.h"
-#include "bench/timing.h"
+#include "bench/machine.h"
 #include "model/transformer.h"
 
 namespace cautious::bench {
@@ -40,7 +39,8 @@ class Side {
  public:
   Side(const model::ModelConfig& config, ops::Path path, bool recompute,
        std::unique_ptr<::torch::optim::Optimizer> (*make)(model::Transformer&))
-      : model_(std::make_shared<model::Transformer>(config, 1, model::RunOptions{path, recompute})), optimizer_(make(*model_)) {}
+      : model_(std::make_shared<model::Transformer>(config, 1, model::RunOptions{path, recompute})),
+        optimizer_(make(*model_)) {}
 
   void step(const at::Tensor& tokens, const at::Tensor& target) {
     const auto start = Clock::now();

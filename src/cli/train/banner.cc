@@ -7,7 +7,7 @@
 #include <cautious/error.h>
 
 #include "base/text.h"
-#include "bench/sgemm.h"
+#include "bench/machine.h"
 #include "cli/train/train.h"
 #include "linear/blas.h"
 #include "run/checkpoint.h"

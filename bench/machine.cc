@@ -1,7 +1,10 @@
-#include "bench/limit.h"
+#include "bench/machine.h"
 
-#include <algorithm>
+#include <omp.h>
+
 #include <cmath>
+
+#include <cblas.h>
 
 // The body once for the widest vectors that this CPU has, once for any CPU.
 #if defined(__x86_64__)
@@ -69,7 +72,7 @@ void mixed(const Traffic& t, std::size_t first, std::size_t count) {
   }
 }
 
-void part(const Traffic& t, std::size_t first, std::size_t count) {
+void chunk_of(const Traffic& t, std::size_t first, std::size_t count) {
   if (t.x16 != nullptr) {
     mixed(t, first, count);
   } else if (t.v != nullptr) {
@@ -79,18 +82,20 @@ void part(const Traffic& t, std::size_t first, std::size_t count) {
   }
 }
 
+std::size_t entries(int n) { return static_cast<std::size_t>(n) * static_cast<std::size_t>(n); }
+
 }  // namespace
 
 void run_traffic(const Traffic& traffic, int threads) {
   const auto chunks = static_cast<std::ptrdiff_t>((traffic.n + kChunk - 1) / kChunk);
   if (threads == 1 || chunks == 1) {
-    part(traffic, 0, traffic.n);
+    chunk_of(traffic, 0, traffic.n);
     return;
   }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (std::ptrdiff_t c = 0; c < chunks; ++c) {
     const std::size_t first = static_cast<std::size_t>(c) * kChunk;
-    part(traffic, first, std::min(kChunk, traffic.n - first));
+    chunk_of(traffic, first, std::min(kChunk, traffic.n - first));
   }
 }
 
@@ -108,5 +113,24 @@ void run_floor(std::size_t n, int threads) {
     }
   }
 }
+
+Sgemm::Sgemm(int n) : n_(n), a_(entries(n), 0.5f), b_(entries(n), 0.25f), c_(entries(n)) {}
+
+void Sgemm::run(int threads) {
+  omp_set_num_threads(threads);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_, n_, n_, 1, a_.data(), n_, b_.data(), n_, 0, c_.data(), n_);
+}
+
+double Sgemm::gflops(int threads) {
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = Clock::now();
+    run(threads);
+    best = std::max(best, flops() / 1e9 / seconds_since(start));
+  }
+  return best;
+}
+
+double Sgemm::flops() const { return 2.0 * n_ * n_ * n_; }
 
 }  // namespace cautious::bench
