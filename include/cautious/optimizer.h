@@ -10,9 +10,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include <cautious/detail/field.h>
 #include <cautious/recipe.h>
 
 namespace cautious {
@@ -63,17 +65,44 @@ constexpr auto names_of(Isa) { return std::array<std::string_view, 3>{"best", "p
 using ParallelFor = std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)>;
 
 struct Options {
-  Element moments = Element::f32;         // or bf16; f64 parameters always have f64 moments
-  Rounding rounding = Rounding::nearest;  // of bf16 parameters
+  static constexpr std::array kMoments{Element::f32, Element::bf16};
+  static constexpr Range kSeed{0, 0x1p64, false, true};
+  static constexpr Range kThreads{0, 4096, false, false};
+
+  Element moments = Element::f32;
+  Rounding rounding = Rounding::nearest;
   Nonfinite nonfinite = Nonfinite::propagate;
-  Norms norms = Norms::on;        // sums of the step report; counts are always there
-  double grad_clip = 0;           // global gradient norm at most this; 0 is off
-  double update_rms_clip = 0;     // RMS of u per tensor at most this; 0 is off
-  std::uint64_t seed = 0;         // of the random decay and stochastic rounding
-  int threads = 0;                // 0: OpenMP's default
-  ParallelFor parallel_for = {};  // instead of OpenMP
-  Isa isa = Isa::best;            // the environment variable CAUTIOUS_ISA overrides best
+  Norms norms = Norms::on;
+  double grad_clip = 0;
+  double update_rms_clip = 0;
+  std::uint64_t seed = 0;
+  int threads = 0;
+  ParallelFor parallel_for = {};  // instead of OpenMP; runs on all of its own threads
+  Isa isa = Isa::best;
+
+  // What must be equal for a saved state to continue bit by bit.
+  static constexpr auto identity() {
+    return std::tuple{
+        Choice{"moments", &Options::moments, "type of the moments; those of f64 parameters are f64", kMoments},
+        Choice{"rounding", &Options::rounding, "of bf16 parameters"},
+        Field{"seed", &Options::seed, kSeed, "of decay random and stochastic rounding"},
+        Field{"grad_clip", &Options::grad_clip, kNonnegative, "largest norm of the whole gradient; 0: off"},
+        Field{"update_rms_clip", &Options::update_rms_clip, kNonnegative, "largest RMS of a tensor's direction u; 0: off"}};
+  }
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        identity(),
+        std::tuple{Choice{"nonfinite", &Options::nonfinite, "what a NaN or infinite gradient does"},
+                   Choice{"norms", &Options::norms, "sums of squares in the step report; counts are always there"},
+                   Field{"threads", &Options::threads, kThreads, "0: OpenMP's default"},
+                   Choice{"isa", &Options::isa, "instruction set; CAUTIOUS_ISA in the environment overrides best"}});
+  }
 };
+
+// Fields by name, as of a Recipe (recipe.h).
+std::vector<FieldInfo> fields(const Options& options);
+void set(Options& options, std::string_view field, std::string_view value);
+void check(const Options& options);
 
 // A caller's tensor. x and g stay the caller's and must outlive the next step; a null g leaves the tensor out of a step.
 struct Parameter {

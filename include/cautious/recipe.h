@@ -12,9 +12,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include <cautious/decays.h>
+#include <cautious/detail/field.h>
 #include <cautious/rules.h>
 
 namespace cautious {
@@ -37,14 +39,11 @@ struct Recipe {
   Decay decay = Decoupled{};
   Coupling coupling = Coupling::plain;
   double weight_decay = 0;
-};
 
-// What a field is, for help texts, files and checks.
-struct FieldInfo {
-  std::string name;
-  std::string value;  // as set() would take it; numbers round-trip exactly
-  std::string valid;  // "[0, 1)" or "l1, l2, ..."
-  std::string help;
+  static constexpr auto fields() {  // besides those of the rule and the decay
+    return std::tuple{Choice{"coupling", &Recipe::coupling, "how decay follows the learning rate"},
+                      Field{"weight_decay", &Recipe::weight_decay, kNonnegative, "strength of the decay"}};
+  }
 };
 
 // The named recipe with its defaults; an unknown name is an Error with a suggestion.
@@ -70,6 +69,11 @@ void check(const Recipe& recipe);
 
 // One line, "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=cautious coupling=plain weight_decay=0.1"; equal lines, equal recipes.
 std::string to_string(const Recipe& recipe);
+
+// The recipe of such a line: a named recipe, then FIELD=VALUE for those fields that differ from it, as in
+// "adamw decay=cautious beta2=0.95". The inverse of to_string(). An Error has the line and the character in where(), the field
+// in key().
+Recipe parse_recipe(std::string_view line);
 
 // Parameter groups and the rules that send tensors to them, as data. The first route that fits a tensor decides.
 

@@ -1,18 +1,27 @@
 // Edit distance for suggestions and std::from_chars for numbers: no locale, no half-read text.
-#include "base/text.h"
+#include "base/fields.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
-#include <cautious/error.h>
-
 namespace cautious {
+namespace {
+
+std::string end_of_range(double end) {
+  if (end >= kLargest) return "inf";
+  int exponent = 0;
+  const bool large_power = end >= 0x1p53 && std::frexp(end, &exponent) == 0.5;
+  return large_power ? fmt::format("2^{}", exponent - 1) : fmt::format("{}", end);
+}
+
+}  // namespace
 
 std::string to_string(const Range& range) {
-  return fmt::format("{}{}, {}{}", range.low_open ? '(' : '[', range.low,
-                     range.high >= kLargest ? "inf" : fmt::format("{}", range.high), range.high_open ? ')' : ']');
+  return fmt::format("{}{}, {}{}", range.low_open ? '(' : '[', range.low, end_of_range(range.high),
+                     range.high_open ? ')' : ']');
 }
 
 namespace base {
@@ -56,16 +65,21 @@ bool close(std::string_view value, std::string_view choice, std::size_t mistakes
   return beginning || 3 * mistakes <= std::max(value.size(), choice.size());
 }
 
+[[noreturn]] void refuse(std::string_view what, std::string_view key, const std::string& why) {
+  throw Error(Fault::usage, fmt::format("{} is {}", what, why), {.key = std::string(key.empty() ? what : key)});
+}
+
 template <class Number>
-Number read(std::string_view what, std::string_view text, const Range& range, std::string_view kind) {
+Number read(std::string_view what, std::string_view text, const Range& range, std::string_view kind, std::string_view key) {
   Number number{};
   const char* const end = text.data() + text.size();
   const auto [stop, fault] = std::from_chars(text.data(), end, number);
-  if (fault == std::errc::result_out_of_range || (fault == std::errc{} && stop == end)) {
-    if (fault == std::errc{} && range.contains(static_cast<double>(number))) return number;
-    throw Error(Fault::usage, fmt::format("{} is {}; valid: {}", what, in_quotes(text), to_string(range)));
+  const bool whole = stop == end && fault == std::errc{};
+  if (whole && range.contains(static_cast<long double>(number))) return number;
+  if (!whole && fault != std::errc::result_out_of_range) {
+    refuse(what, key, fmt::format("{}, not {}; valid: {}", in_quotes(text), kind, to_string(range)));
   }
-  throw Error(Fault::usage, fmt::format("{} is {}, not {}; valid: {}", what, in_quotes(text), kind, to_string(range)));
+  out_of_range(what, in_quotes(text), range, key);
 }
 
 }  // namespace
@@ -106,29 +120,45 @@ std::string unknown(std::string_view what, std::string_view value, Names choices
   return fmt::format("no {} named {};{} choices: {}", what, in_quotes(value), suggestion, join(choices));
 }
 
-std::size_t index_of_name(std::string_view what, std::string_view value, Names choices) {
+std::size_t index_of_name(std::string_view what, std::string_view value, Names choices, std::string_view key) {
   const auto at = std::find(choices.begin(), choices.end(), value);
-  if (at == choices.end()) throw Error(Fault::usage, unknown(what, value, choices));
-  return static_cast<std::size_t>(at - choices.begin());
+  if (at != choices.end()) return static_cast<std::size_t>(at - choices.begin());
+  throw Error(Fault::usage, unknown(what, value, choices), {.key = std::string(key.empty() ? what : key)});
 }
 
-void no_such_choice(std::string_view what, int value, Names choices) {
-  throw Error(Fault::usage, fmt::format("{} is number {}; choices: {}", what, value, join(choices)));
+void no_such_choice(std::string_view what, int value, Names choices, std::string_view key) {
+  refuse(what, key, fmt::format("number {}; choices: {}", value, join(choices)));
 }
 
 std::string to_text(double number) { return fmt::format("{}", number); }
 
-double to_number(std::string_view what, std::string_view text, const Range& range) {
-  return read<double>(what, text, range, "a number");
+double to_number(std::string_view what, std::string_view text, const Range& range, std::string_view key) {
+  return read<double>(what, text, range, "a number", key);
 }
 
-std::int64_t to_integer(std::string_view what, std::string_view text, const Range& range) {
-  return read<std::int64_t>(what, text, range, "a whole number");
+std::int64_t to_integer(std::string_view what, std::string_view text, const Range& range, std::string_view key) {
+  return read<std::int64_t>(what, text, range, "a whole number", key);
 }
 
-void check_range(std::string_view what, double value, const Range& range) {
-  if (range.contains(value)) return;
-  throw Error(Fault::usage, fmt::format("{} is {}; valid: {}", what, value, to_string(range)));
+std::uint64_t to_unsigned(std::string_view what, std::string_view text, const Range& range, std::string_view key) {
+  const bool negative = text.starts_with('-');
+  if (negative)
+    return static_cast<std::uint64_t>(to_integer(what, text, range, key));  // the range begins at 0: "-1" is outside
+  return read<std::uint64_t>(what, text, range, "a whole number", key);
+}
+
+void out_of_range(std::string_view what, std::string_view value, const Range& range, std::string_view key) {
+  refuse(what, key, fmt::format("{}; valid: {}", value, to_string(range)));
+}
+
+void check_range(std::string_view what, double value, const Range& range, std::string_view key) {
+  if (!range.contains(value)) out_of_range(what, to_text(value), range, key);
+}
+
+std::string to_line(const std::vector<FieldInfo>& fields) {
+  std::string line;
+  for (const FieldInfo& field : fields) line += fmt::format("{}{}={}", line.empty() ? "" : " ", field.name, field.value);
+  return line;
 }
 
 }  // namespace base

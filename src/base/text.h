@@ -9,11 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include <cautious/error.h>
 #include <cautious/detail/field.h>
 
 namespace cautious {
 
-// "[0, 1)"; an end at kLargest reads inf.
+// "[0, 1)"; an end at kLargest reads inf, large powers of two 2^63.
 std::string to_string(const Range& range);
 
 namespace base {
@@ -35,34 +36,49 @@ std::string_view closest(std::string_view value, Names choices);
 // "no decay named 'cautios'; did you mean 'cautious'? choices: none, decoupled, ..."
 std::string unknown(std::string_view what, std::string_view value, Names choices);
 
-// Index of the value among the choices; otherwise an Error that says unknown().
-std::size_t index_of_name(std::string_view what, std::string_view value, Names choices);
+// Below, `what` names the value in the message and `key` is the Error's key(); where `key` is not given, it is `what`.
 
-[[noreturn]] void no_such_choice(std::string_view what, int value, Names choices);
+// Position of the value among the choices; otherwise an Error that says unknown().
+std::size_t index_of_name(std::string_view what, std::string_view value, Names choices, std::string_view key = {});
+
+[[noreturn]] void no_such_choice(std::string_view what, int value, Names choices, std::string_view key = {});
 
 // The enumerator of that name, for an enumeration with names_of().
 template <class Enum>
-Enum named(std::string_view what, std::string_view value) {
+Enum named(std::string_view what, std::string_view value, std::string_view key = {}) {
   constexpr auto names = names_of(Enum{});
-  return static_cast<Enum>(index_of_name(what, value, names));
+  return static_cast<Enum>(index_of_name(what, value, names, key));
 }
 
 // Throws an Error if the value is none of the enumeration's, as after a wrong cast.
 template <class Enum>
-void check_choice(Enum value, std::string_view what) {
+void check_choice(Enum value, std::string_view what, std::string_view key = {}) {
   constexpr auto names = names_of(Enum{});
-  if (static_cast<std::size_t>(value) >= names.size()) no_such_choice(what, static_cast<int>(value), names);
+  if (static_cast<std::size_t>(value) >= names.size()) no_such_choice(what, static_cast<int>(value), names, key);
 }
 
 // Shortest text that reads back as the same number.
 std::string to_text(double number);
 
 // The whole text as a decimal number inside the range; otherwise an Error that names `what`, the text and the range.
-double to_number(std::string_view what, std::string_view text, const Range& range);
-std::int64_t to_integer(std::string_view what, std::string_view text, const Range& range);
+double to_number(std::string_view what, std::string_view text, const Range& range, std::string_view key = {});
+std::int64_t to_integer(std::string_view what, std::string_view text, const Range& range, std::string_view key = {});
+std::uint64_t to_unsigned(std::string_view what, std::string_view text, const Range& range, std::string_view key = {});
+
+[[noreturn]] void out_of_range(std::string_view what, std::string_view value, const Range& range, std::string_view key = {});
 
 // Throws that Error if the value is outside the range or NaN.
-void check_range(std::string_view what, double value, const Range& range);
+void check_range(std::string_view what, double value, const Range& range, std::string_view key = {});
+
+// What the call returns; its Error again with `where` in front.
+template <class Call>
+auto with_context(const std::string& where, const Call& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw error.within(where);
+  }
+}
 
 }  // namespace base
 }  // namespace cautious

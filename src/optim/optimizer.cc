@@ -8,7 +8,7 @@
 
 #include <cautious/error.h>
 
-#include "base/text.h"
+#include "base/fields.h"
 #include "optim/matrices.h"
 #include "optim/parts.h"
 #include "optim/random_key.h"
@@ -20,23 +20,6 @@ namespace {
 using optim::Slot;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
-
-void check(const Options& options) {
-  base::check_choice(options.moments, "moments");
-  base::check_choice(options.rounding, "rounding");
-  base::check_choice(options.nonfinite, "nonfinite");
-  base::check_choice(options.norms, "norms");
-  base::check_choice(options.isa, "isa");
-  if (options.moments == Element::f64)
-    refuse("moments is f64; choices: f32, bf16 (f64 parameters have f64 moments by themselves)");
-  const auto require = [](const char* what, double value) {
-    if (!std::isfinite(value) || value < 0)
-      refuse(fmt::format("{} is {}; it must be finite and not negative (0 is off)", what, value));
-  };
-  require("grad_clip", options.grad_clip);
-  require("update_rms_clip", options.update_rms_clip);
-  if (options.threads < 0) refuse(fmt::format("threads is {}; it must be 0 (automatic) or more", options.threads));
-}
 
 std::size_t coordinates(const Parameter& parameter) {
   constexpr std::int64_t kMost = std::int64_t{1} << 48;
@@ -68,6 +51,12 @@ Slot& slot_at(std::vector<Slot>& slots, std::size_t tensor) {
 }
 
 }  // namespace
+
+std::vector<FieldInfo> fields(const Options& options) { return base::fields_of(options); }
+void set(Options& options, std::string_view field, std::string_view value) {
+  base::set_field(options, "option of the optimizer", field, value);
+}
+void check(const Options& options) { base::check_fields(options); }
 
 Optimizer::Optimizer(const Recipe& recipe, Options options) : Optimizer(everything(recipe), std::move(options)) {}
 

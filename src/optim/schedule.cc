@@ -8,17 +8,15 @@
 
 #include <cautious/error.h>
 
-#include "base/text.h"
+#include "base/fields.h"
 
 namespace cautious {
 namespace {
 
-constexpr Range kSteps{1, kLargest, false, true};
+// A fraction of the horizon in whole steps.
+std::int64_t steps_of(double ratio, std::int64_t steps) { return std::llround(ratio * static_cast<double>(steps)); }
 
-// Part of the horizon in whole steps.
-std::int64_t part(double ratio, std::int64_t steps) { return std::llround(ratio * static_cast<double>(steps)); }
-
-std::int64_t warmup(const Schedule& s) { return s.warmup_steps > 0 ? s.warmup_steps : part(s.warmup_ratio, s.steps); }
+std::int64_t warmup(const Schedule& s) { return s.warmup_steps > 0 ? s.warmup_steps : steps_of(s.warmup_ratio, s.steps); }
 
 // How far t is between `first` (0) and `last` (1); past an empty interval it is 1.
 double progress(std::int64_t t, std::int64_t first, std::int64_t last) {
@@ -26,7 +24,7 @@ double progress(std::int64_t t, std::int64_t first, std::int64_t last) {
   return t <= first ? 0 : static_cast<double>(t - first) / static_cast<double>(last - first);
 }
 
-void check_step(std::int64_t t) { base::check_range("step", static_cast<double>(t), kSteps); }
+void check_step(std::int64_t t) { base::check_range("step", static_cast<double>(t), kHorizon); }
 
 }  // namespace
 
@@ -42,7 +40,8 @@ double on_curve(Curve curve, double progress, double final) {
     case Curve::one_minus_sqrt:
       return std::lerp(final, 1.0, 1 - std::sqrt(at));
   }
-  throw Error(Fault::usage, fmt::format("curve is number {}; choices: {}", static_cast<int>(curve), base::join(names_of(curve))));
+  throw Error(Fault::usage,
+              fmt::format("curve is number {}; choices: {}", static_cast<int>(curve), base::join(names_of(curve))));
 }
 
 Schedule schedule(std::string_view name, double lr, std::int64_t steps) {
@@ -52,21 +51,26 @@ Schedule schedule(std::string_view name, double lr, std::int64_t steps) {
   return result;
 }
 
+std::vector<FieldInfo> fields(const Schedule& s) { return base::fields_of(s); }
+void set(Schedule& s, std::string_view field, std::string_view value) {
+  base::set_field(s, "field of a schedule", field, value);
+}
+
 void check(const Schedule& s) {
-  base::check_range("lr", s.lr, kNonnegative);
-  base::check_range("steps", static_cast<double>(s.steps), kSteps);
-  const Range within{0, static_cast<double>(s.steps), false, false};
-  base::check_range("warmup_steps", static_cast<double>(s.warmup_steps), within);
-  base::check_range("warmup_ratio", s.warmup_ratio, kFraction);
-  base::check_range("final", s.final, kFraction);
-  base::check_range("cooldown", s.cooldown, kFraction);
+  if (kHorizon.contains(s.steps)) {
+    base::check_range("warmup_steps", static_cast<double>(s.warmup_steps), {0, static_cast<double>(s.steps), false, false});
+  }
+  base::check_fields(s);
   if (s.warmup_steps > 0 && s.warmup_ratio > 0) {
     throw Error(Fault::usage,
-                fmt::format("warmup_steps is {} and warmup_ratio is {}; set one of them", s.warmup_steps, s.warmup_ratio));
+                fmt::format("warmup_steps is {} and warmup_ratio is {}; set one of them", s.warmup_steps, s.warmup_ratio),
+                {.key = "warmup_steps"});
   }
-  if (s.kind == ScheduleKind::wsd && warmup(s) + part(s.cooldown, s.steps) > s.steps) {
-    throw Error(Fault::usage, fmt::format("warmup of {} steps and cooldown of {} steps do not fit into {} steps", warmup(s),
-                                          part(s.cooldown, s.steps), s.steps));
+  if (s.kind == ScheduleKind::wsd && warmup(s) + steps_of(s.cooldown, s.steps) > s.steps) {
+    throw Error(Fault::usage,
+                fmt::format("warmup of {} steps and cooldown of {} steps do not fit into {} steps", warmup(s),
+                            steps_of(s.cooldown, s.steps), s.steps),
+                {.key = "cooldown"});
   }
 }
 
@@ -82,7 +86,7 @@ double lr_at(const Schedule& s, std::int64_t t) {
     case ScheduleKind::cosine:
       return s.lr * on_curve(Curve::cosine, progress(t, rising, s.steps), s.final);
     case ScheduleKind::wsd: {
-      const std::int64_t falling = part(s.cooldown, s.steps);
+      const std::int64_t falling = steps_of(s.cooldown, s.steps);
       return falling == 0 ? s.lr : s.lr * on_curve(s.cooldown_curve, progress(t, s.steps - falling, s.steps), s.final);
     }
   }
@@ -90,9 +94,15 @@ double lr_at(const Schedule& s, std::int64_t t) {
               fmt::format("schedule is number {}; choices: {}", static_cast<int>(s.kind), base::join(names_of(s.kind))));
 }
 
+std::vector<FieldInfo> fields(const DecaySchedule& s) { return base::fields_of(s); }
+void set(DecaySchedule& s, std::string_view field, std::string_view value) {
+  base::set_field(s, "field of a weight-decay schedule", field, value);
+}
+void check(const DecaySchedule& s) { base::check_fields(s); }
+
 double decay_factor_at(const DecaySchedule& s, std::int64_t t) {
   check_step(t);
-  base::check_range("final factor of the weight decay", s.final, kNonnegative);
+  check(s);
   return t == 1 ? 1 : on_curve(s.curve, progress(t, 1, s.steps), s.final);
 }
 

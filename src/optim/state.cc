@@ -7,8 +7,8 @@
 
 #include <cautious/error.h>
 
+#include "base/fields.h"
 #include "base/safetensors.h"
-#include "base/text.h"
 #include "optim/parts.h"
 
 namespace cautious {
@@ -46,10 +46,7 @@ std::string identity(const Slot& slot, const Group& group) {
                      fmt::join(slot.parameter.shape, ", "));
 }
 
-std::string identity(const Options& options) {
-  return fmt::format("moments={} rounding={} seed={} grad_clip={} update_rms_clip={}", name_of(options.moments),
-                     name_of(options.rounding), options.seed, options.grad_clip, options.update_rms_clip);
-}
+std::string identity(const Options& options) { return base::to_line(base::fields_of(options, Options::identity())); }
 
 const std::string& entry(const base::Metadata& metadata, const std::string& key, const std::string& file) {
   const auto found = metadata.find(key);
@@ -66,13 +63,13 @@ void require_equal(const std::string& file, const std::string& what, const std::
 std::int64_t whole_number(const std::string& text, const std::string& key, const std::string& file) try {
   return base::to_integer(key, text, {0, 0x1p62, false, false});
 } catch (const Error& error) {
-  throw Error(Fault::data, file + ": " + error.what());
+  throw error.within(file, Fault::data);
 }
 
 double fraction(const std::string& text, const std::string& key, const std::string& file) try {
   return base::to_number(key, text, kFraction);
 } catch (const Error& error) {
-  throw Error(Fault::data, file + ": " + error.what());
+  throw error.within(file, Fault::data);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "optim/threads.h"
 
-#include <omp.h>
-
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
+
+#include "base/parallel.h"
 
 namespace cautious::optim {
 
@@ -24,7 +24,7 @@ FlushDenormals::~FlushDenormals() { asm volatile("msr fpcr, %0" : : "r"(saved_))
 #error "cautious knows how to flush denormals on x86-64 and AArch64 only"
 #endif
 
-int thread_count(const Options& options) { return options.threads > 0 ? options.threads : omp_get_max_threads(); }
+int thread_count(const Options& options) { return options.threads > 0 ? options.threads : base::default_threads(); }
 
 void parallel(const Options& options, std::size_t count, const std::function<void(std::size_t)>& body) {
   const auto flushed = [&body](std::size_t i) {
@@ -33,15 +33,13 @@ void parallel(const Options& options, std::size_t count, const std::function<voi
   };
   if (count <= 1) {
     if (count == 1) flushed(0);
-    return;
+  } else if (options.parallel_for) {
+    base::FirstError first;
+    options.parallel_for(count, [&](std::size_t i) { first.guard([&] { flushed(i); }); });
+    first.rethrow();
+  } else {
+    base::parallel_for(count, thread_count(options), flushed);
   }
-  if (options.parallel_for) {
-    options.parallel_for(count, flushed);
-    return;
-  }
-  const auto last = static_cast<std::ptrdiff_t>(count);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(thread_count(options))
-  for (std::ptrdiff_t i = 0; i < last; ++i) flushed(static_cast<std::size_t>(i));
 }
 
 }  // namespace cautious::optim

@@ -182,6 +182,77 @@ TEST(Recipe, ListsOfNumbers) {
   EXPECT_EQ(message([&] { check(ours); }), "steps is 2, but schedule 'exact' has none; leave it 0");
 }
 
+// Throws or not, with the Error's context.
+Error refused_line(std::string_view line) {
+  try {
+    (void)parse_recipe(line);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::usage);
+    return error;
+  }
+  return Error(Fault::failure, "nothing was thrown");
+}
+
+TEST(ParsedRecipe, IsTheInverseOfTheLine) {
+  for (const std::string& name : recipe_names()) {
+    EXPECT_EQ(to_string(parse_recipe(name)), to_string(recipe(name)));
+    for (const std::string& policy : decay_names()) {
+      for (const std::string_view coupling : names_of(Coupling{})) {
+        Recipe ours = recipe(name);
+        set(ours, "decay", policy);
+        set(ours, "coupling", coupling);
+        ours.weight_decay = 0.1 + 0.2;
+        const std::string line = to_string(ours);
+        EXPECT_EQ(to_string(parse_recipe(line)), line);
+      }
+    }
+  }
+  const std::string custom =
+      "muon beta=0.9 nesterov=on schedule=custom steps=0 scale=rms eps=0 blocks=1 "
+      "coefficients=3.4445,-4.775,2.0315 decay=random density=0.25 coupling=plain weight_decay=0.1";
+  EXPECT_EQ(to_string(parse_recipe(custom)), custom);
+}
+
+TEST(ParsedRecipe, TakesFieldsInAnyOrder) {
+  Recipe ours = recipe("adamc");
+  ours.decay = Random{.density = 0.25};
+  std::get<Adam>(ours.rule).beta2 = 0.95;
+  EXPECT_EQ(to_string(parse_recipe("  adamc\tdensity=0.25  beta2=0.95 decay=random ")), to_string(ours));
+  EXPECT_EQ(parse_recipe("adamw weight_decay=0").weight_decay, 0);
+}
+
+TEST(ParsedRecipe, SaysWhatIsWrongAndWhere) {
+  const auto expect = [](std::string_view line, std::string_view what, std::string_view key) {
+    const Error error = refused_line(line);
+    EXPECT_EQ(error.what(), what);
+    EXPECT_EQ(error.key(), key) << line;
+  };
+  expect("adamww",
+         "recipe 'adamww', character 1: no optimizer named 'adamww'; did you mean 'adamw'? choices: sgd, sgdm, adam, "
+         "adamw, adamc, lion, lion-k, muon",
+         "optimizer");
+  expect(" lion bet1=0.9",
+         "recipe ' lion bet1=0.9', character 7: no field of lion with decay decoupled named 'bet1'; did you mean "
+         "'beta1'? choices: beta1, beta2, decay, coupling, weight_decay",
+         "bet1");
+  expect("lion beta1=2", "recipe 'lion beta1=2', character 6: beta1 of lion is '2'; valid: [0, 1)", "beta1");
+  expect("lion beta1=", "recipe 'lion beta1=', character 6: beta1 of lion is '', not a number; valid: [0, 1)", "beta1");
+  expect("lion cautious", "recipe 'lion cautious', character 6: expected FIELD=VALUE, found 'cautious'", "cautious");
+  expect("lion =1", "recipe 'lion =1', character 6: expected FIELD=VALUE, found '=1'", "");
+  expect("lion beta1=0.5 beta1=0.6", "recipe 'lion beta1=0.5 beta1=0.6', character 16: beta1 is given twice", "beta1");
+  expect("sgd decay=cautios",
+         "recipe 'sgd decay=cautios', character 5: no decay named 'cautios'; did you mean 'cautious'? "
+         "choices: none, decoupled, cautious, gradient, random, layerwise, selective, anchored",
+         "decay");
+  for (const char* empty : {"", "  ", "\t"}) {
+    EXPECT_EQ(refused_line(empty).what(),
+              std::string("the recipe is empty; write one as in \"adamw decay=cautious beta2=0.95\"; "
+                          "recipes: sgd, sgdm, adam, adamw, adamc, lion, lion-k, muon"));
+  }
+  EXPECT_EQ(refused_line("lion beta1=2").message(), "beta1 of lion is '2'; valid: [0, 1)");
+  EXPECT_EQ(refused_line("lion beta1=2").where(), "recipe 'lion beta1=2', character 6");
+}
+
 TEST(Recipe, CheckSeesMembersSetDirectly) {
   Recipe ours = recipe("adamw");
   std::get<Adam>(ours.rule).beta2 = 1;

@@ -117,7 +117,7 @@ TEST(DecaySchedule, FromOneToTheFinalFactor) {
   EXPECT_NEAR(decay_factor_at(growing, 2), 1.5, 1e-15);
   EXPECT_EQ(decay_factor_at({}, 7), 1);
   EXPECT_EQ(decay_factor_at({.curve = Curve::linear, .steps = 1, .final = 0}, 1), 1);
-  EXPECT_EQ(message([] { decay_factor_at({.final = -1}, 1); }), "final factor of the weight decay is -1; valid: [0, inf)");
+  EXPECT_EQ(message([] { decay_factor_at({.final = -1}, 1); }), "final is -1; valid: [0, inf)");
 }
 
 TEST(Coupling, FactorsTimesLr) {

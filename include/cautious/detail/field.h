@@ -1,9 +1,12 @@
-// What a rule or a decay says about itself. Its fields: name, member, valid range, help. This is the only list there is;
-// command line, saved state and docs are derived from it. And whether a rule shapes its direction.
+// What a rule, a decay, options or a schedule say about themselves. Their fields: name, member, valid range, help. This is the
+// only list there is; command line, configuration, saved state and docs are derived from it (src/base/fields.h). And whether a
+// rule shapes its direction.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -19,7 +22,7 @@ constexpr std::string_view name_of(Enum value) { return names_of(value).at(stati
 struct Range {
   double low, high;
   bool low_open, high_open;
-  constexpr bool contains(double value) const {  // false for NaN
+  constexpr bool contains(long double value) const {  // every double and 64-bit integer, exactly; false for NaN
     return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
   }
 };
@@ -34,7 +37,7 @@ inline constexpr Range kPositive{0, kLargest, true, true};  // (0, inf)
 template <class Owner, class Value>
 struct Field {
   std::string_view name;
-  Value Owner::*member;  // double or std::int64_t
+  Value Owner::*member;  // double or an integer
   Range range;
   std::string_view help;
 };
@@ -48,10 +51,24 @@ struct Choice {
   std::string_view name;
   Enum Owner::*member;
   std::string_view help;
+  std::span<const Enum> only = {};  // the values that are valid; empty: all
 };
 
 template <class Owner, class Enum>
 Choice(std::string_view, Enum Owner::*, std::string_view) -> Choice<Owner, Enum>;
+template <class Owner, class Enum>
+Choice(std::string_view, Enum Owner::*, std::string_view, std::type_identity_t<std::span<const Enum>>) -> Choice<Owner, Enum>;
+
+// A field that is true or false.
+template <class Owner>
+struct Flag {
+  std::string_view name;
+  bool Owner::*member;
+  std::string_view help;
+};
+
+template <class Owner>
+Flag(std::string_view, bool Owner::*, std::string_view) -> Flag<Owner>;
 
 // A list of finite numbers, written 1,2,3.
 template <class Owner>
@@ -72,6 +89,17 @@ struct Part {
 
 template <class Owner, class Inner>
 Part(Inner Owner::*) -> Part<Owner, Inner>;
+
+enum class FieldKind { number, whole, choice, flag, numbers };
+
+// A field and its present value as text, for help, files and checks.
+struct FieldInfo {
+  std::string name;
+  std::string value;  // as set() takes it; numbers round-trip exactly
+  std::string valid;  // "[0, 1)" or "l1, l2, ..."
+  std::string help;
+  FieldKind kind;
+};
 
 // When a rule's direction is more than an elementwise formula: the kernel yields z, then z becomes u. A rule that needs it
 // offers, beside its formula, `Shaping shaping(const R&)` and
