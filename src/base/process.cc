@@ -84,6 +84,7 @@ struct Ready {
   const Start& start;
   int input, failure;
   pid_t parent;
+  bool searched;  // on the PATH
 };
 
 [[noreturn]] void become(const Ready& ready) {
@@ -93,7 +94,8 @@ struct Ready {
   const bool alone = ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && ::getppid() != ready.parent;
   if (!alone && ::dup2(ready.input, 0) >= 0 && ::dup2(start.output, 1) >= 0 && ::dup2(start.errors, 2) >= 0 &&
       (start.folder == nullptr || ::chdir(start.folder) == 0)) {
-    ::execvpe(ready.arguments[0], ready.arguments.data(), ready.environment.data());
+    // execvpe() would hand a file that is not a program to the shell.
+    (ready.searched ? ::execvpe : ::execve)(ready.arguments[0], ready.arguments.data(), ready.environment.data());
   }
   const int error = errno;
   [[maybe_unused]] const ssize_t told = ::write(ready.failure, &error, sizeof(error));
@@ -108,8 +110,13 @@ struct Started {
 Started begin(Start start) {
   const File input = opened("/dev/null", O_RDONLY);
   Pipe failure = make_pipe();
-  const Ready ready{
-      pointers(start.arguments), pointers(start.environment), start, input.number(), failure.write.number(), ::getpid()};
+  const Ready ready{pointers(start.arguments),
+                    pointers(start.environment),
+                    start,
+                    input.number(),
+                    failure.write.number(),
+                    ::getpid(),
+                    start.arguments.front().find('/') == std::string::npos};
   Started result{::fork(), 0};
   if (result.id == 0) become(ready);
   if (result.id < 0) {

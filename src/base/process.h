@@ -12,7 +12,7 @@
 namespace cautious::base {
 
 struct Command {
-  std::vector<std::string> arguments;  // the program, found on the PATH, and its arguments
+  std::vector<std::string> arguments;  // the program, a path or a name on the PATH, and its arguments
   std::filesystem::path folder;        // where it runs
   std::filesystem::path output;        // gets its standard output; empty: discarded
 };

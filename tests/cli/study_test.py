@@ -1,4 +1,4 @@
-"""Studies from end to end with the real engine: matched runs, controls, caching, interruption, failures, what the user sees."""
+"""Studies from end to end with the real cautious-train: matched runs, controls, caching, interruption, failures, what the user sees."""
 import fcntl
 import json
 import os

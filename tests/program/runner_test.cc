@@ -1,9 +1,9 @@
-// Running a plan, with a script in the engine's place: what is started when and with what, and what is recorded.
+// Running a plan, with a script in place of cautious-train: what is started when and with what, and what is recorded.
 #include <atomic>
 #include <chrono>
 #include <thread>
 
-#include "fake_engine.h"
+#include "fake_train.h"
 
 namespace cautious::study {
 namespace runner_test {
@@ -52,13 +52,13 @@ TEST_F(StudyRunner, AFailureIsRecordedAndTriedAgain) {
 
 TEST_F(StudyRunner, ARunThatIsKilledFails) {
   EXPECT_TRUE(run(plan_of({"gone"})));
-  EXPECT_EQ(by_arm()["gone"].failure, "engine was ended by signal 9");
+  EXPECT_EQ(by_arm()["gone"].failure, "train was ended by signal 9");
 }
 
 TEST_F(StudyRunner, AProgramThatCannotBeExecutedFails) {
-  store(engine(), "\x7f no program");
+  store(program(), "\x7f no program");
   EXPECT_TRUE(run(plan_of({"a"})));
-  EXPECT_EQ(by_arm()["a"].failure, "cannot start " + engine().string());
+  EXPECT_EQ(by_arm()["a"].failure, "cannot start " + program().string() + ": Exec format error");
 }
 
 TEST_F(StudyRunner, ADivergedRunIsAResult) {
@@ -110,7 +110,7 @@ TEST_F(StudyRunner, AsManyAtOnceAsJobs) {
 TEST_F(StudyRunner, StoppedRunsSaveAndGoOn) {
   const Plan plan = plan_of({"long", "longer", "c"});
   const auto both_listen = [&] { return content(directory_ / "ready") == "ready\nready\n"; };
-  EXPECT_FALSE(run_study(plan, study(), {.program = engine(), .jobs = 2, .stop = both_listen, .watch = {}}));
+  EXPECT_FALSE(run_study(plan, study(), {.program = program(), .jobs = 2, .stop = both_listen, .watch = {}}));
   EXPECT_EQ(calls().size(), 2u);
   for (const auto& [arm, one] : by_arm()) EXPECT_EQ(one.status, RunStatus::waiting) << arm << one.failure;
   EXPECT_NE(content(study() / "log.txt").find("interrupted"), std::string::npos);
@@ -123,7 +123,7 @@ TEST_F(StudyRunner, StoppedRunsSaveAndGoOn) {
 }
 
 TEST_F(StudyRunner, StoppedBeforeItBegan) {
-  EXPECT_FALSE(run_study(plan_of({"a"}), study(), {.program = engine(), .jobs = 1, .stop = [] { return true; }, .watch = {}}));
+  EXPECT_FALSE(run_study(plan_of({"a"}), study(), {.program = program(), .jobs = 1, .stop = [] { return true; }, .watch = {}}));
   EXPECT_TRUE(calls().empty());
 }
 
@@ -139,7 +139,7 @@ TEST_F(StudyRunner, TheWatcherSeesProgress) {
     stop = true;
   });
   run_study(plan_of({"a", "long", "later"}), study(),
-            {.program = engine(), .jobs = 1, .stop = [&] { return stop.load(); }, .watch = watch});
+            {.program = program(), .jobs = 1, .stop = [&] { return stop.load(); }, .watch = watch});
   later.join();
   for (const auto& state : {std::pair(RunStatus::running, 0.0), std::pair(RunStatus::running, 0.25),
                             std::pair(RunStatus::done, 1.0), std::pair(RunStatus::waiting, 0.0)}) {
@@ -151,7 +151,7 @@ TEST_F(StudyRunner, AnExceptionOfTheWatcherEndsTheRuns) {
   const auto watch = [&](const std::vector<FinishedRun>&, const std::vector<double>&) {
     if (!content(directory_ / "ready").empty()) throw std::runtime_error("enough");
   };
-  const RunnerOptions options{.program = engine(), .jobs = 1, .stop = {}, .watch = watch};
+  const RunnerOptions options{.program = program(), .jobs = 1, .stop = {}, .watch = watch};
   EXPECT_THROW(run_study(plan_of({"long"}), study(), options), std::runtime_error);
   EXPECT_NE(content(folder(by_arm()["long"]) / "summary.json").find("stopped"), std::string::npos);
 }

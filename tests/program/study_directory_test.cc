@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "fake_engine.h"
+#include "fake_train.h"
 #include "study/study_directory.h"
 
 namespace cautious::study {
@@ -83,8 +83,8 @@ TEST_F(StudyPlace, AFileInItsPlace) {
 }
 
 TEST_F(StudyPlace, NothingToStart) {
-  std::filesystem::remove(engine());
-  EXPECT_EQ(refused_run(Fault::failure, plan_of({"a"})), "cannot start engine: No such file or directory");
+  std::filesystem::remove(program());
+  EXPECT_EQ(refused_run(Fault::failure, plan_of({"a"})), "cannot start train: No such file or directory");
   EXPECT_FALSE(std::filesystem::exists(study()));
 }
 
@@ -105,11 +105,11 @@ TEST_F(StudyPlace, Moved) {
   Plan plan = with_control(plan_of({"a"}), "a");
   plan.arms.back().name = "long";
   const auto listens = [&] { return !content(directory_ / "ready").empty(); };
-  EXPECT_FALSE(run_study(plan, study(), {.program = engine(), .jobs = 1, .stop = listens, .watch = {}}));
+  EXPECT_FALSE(run_study(plan, study(), {.program = program(), .jobs = 1, .stop = listens, .watch = {}}));
   const auto moved = directory_ / "moved";
   std::filesystem::rename(study(), moved);
   EXPECT_FALSE(run_study(plan, moved,
-                         {.program = engine(),
+                         {.program = program(),
                           .jobs = 1,
                           .stop = [&] { return content(directory_ / "ready") == "ready\nready\n"; },
                           .watch = {}}));
@@ -119,7 +119,7 @@ TEST_F(StudyPlace, Moved) {
   const run::RunConfig config =
       run::read_config({.file = moved / "runs" / results.runs[1].run.folder / "config.toml", .preset = "", .overrides = {}});
   EXPECT_EQ(config.optimizer.density_from, (moved / "runs" / results.runs[0].run.folder).string());
-  EXPECT_TRUE(run_study(plan, moved, {.program = engine(), .jobs = 1, .stop = {}, .watch = {}}));
+  EXPECT_TRUE(run_study(plan, moved, {.program = program(), .jobs = 1, .stop = {}, .watch = {}}));
   EXPECT_EQ(calls().back().how, "resumed");
 }
 

@@ -1,4 +1,4 @@
-"""The verbs that need libtorch, through the program: dry runs, the training benchmark, bad input, a missing engine."""
+"""The verbs that need libtorch, through the program: dry runs, the training benchmark, bad input, a missing cautious-train."""
 import json
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ def run(*command, program=PROGRAM):
     return subprocess.run([program, *command], capture_output=True, text=True)
 
 
-class Engine(unittest.TestCase):
+class TrainProgram(unittest.TestCase):
     def refused(self, code, words, *command, program=PROGRAM):
         done = run(*command, program=program)
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (code, "", 1), done.stderr)
@@ -48,7 +48,7 @@ class Engine(unittest.TestCase):
         self.assertEqual(row["preset"], "nano-100k")
         self.assertTrue(0 < row["optimizer_fraction"] < 1)
 
-    def test_help_is_the_engines(self):
+    def test_help_is_its_own(self):
         done = run("train", "--help")
         self.assertEqual(done.returncode, 0)
         self.assertIn("--print-config", done.stdout)
@@ -61,7 +61,7 @@ class Engine(unittest.TestCase):
         self.refused(2, ["nano", "choices"], "bench", "train", "--presets", "nano")
         self.refused(2, ["--rounds"], "bench", "train", "--rounds", "0")
 
-    def test_without_the_engine_the_line_says_what_to_do(self):
+    def test_without_it_the_line_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:
             alone = shutil.copy(PROGRAM, folder)
             self.refused(1, ["cautious-train", "libtorch-dev", "CAUTIOUS_TORCH"], "train", "--preset", "nano-1m", program=alone)

@@ -15,7 +15,7 @@
 
 namespace cautious::study {
 
-inline constexpr const char* kFakeEngine = R"(#!/bin/sh
+inline constexpr const char* kFakeTrain = R"(#!/bin/sh
 out= config= how=new
 while [ $# -gt 0 ]; do
   case $1 in --out) out=$2; shift;; --config) config=$2; shift;; --resume) how=resumed;; esac
@@ -61,11 +61,11 @@ class FakeStudy : public RunFiles {
 
   void SetUp() override {
     RunFiles::SetUp();
-    store(engine(), kFakeEngine);
-    std::filesystem::permissions(engine(), std::filesystem::perms::owner_all);
+    store(program(), kFakeTrain);
+    std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
   }
 
-  std::filesystem::path engine() const { return directory_ / "engine"; }
+  std::filesystem::path program() const { return directory_ / "train"; }
   std::filesystem::path study() const { return directory_ / "study"; }
 
   static Plan plan_of(std::vector<std::string> arms, std::vector<std::uint64_t> seeds = {0}) {
@@ -88,7 +88,7 @@ class FakeStudy : public RunFiles {
   }
 
   bool run(const Plan& plan, int jobs = 1) const {
-    return run_study(plan, study(), {.program = engine(), .jobs = jobs, .stop = {}, .watch = {}});
+    return run_study(plan, study(), {.program = program(), .jobs = jobs, .stop = {}, .watch = {}});
   }
 
   // Of all processes so far: what ("begin" or "end"), which run, new or resumed, when.
