@@ -19,7 +19,7 @@ namespace CAUTIOUS_ISA {
 
 template <class T>
 auto direction(const Signum& s, std::int64_t) {
-  return [b = T(s.beta), r = T(1 - s.beta)](T g, T& m) {
+  return [b = T(s.beta), r = T(1 - s.beta)](auto g, auto& m) {
     m = mix(m, g, b, r);
     return sign(m);
   };

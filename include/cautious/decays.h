@@ -1,5 +1,5 @@
-// All decays. A decay of Algorithm 1's form answers one question per coordinate: does it decay? layerwise and selective look at
-// whole tensors (src/optim/whole_tensor.cc). To add one: a struct with its mask, and a word in the list at the end.
+// All decays. A decay of Algorithm 1's form answers one question per coordinate: does it decay? layerwise and selective first
+// look at the whole tensor. To add one: a struct with its fields, its mask, and a word in the list at the end.
 #pragma once
 
 #include <cstdint>
@@ -70,44 +70,58 @@ struct Anchored {
 
 namespace CAUTIOUS_ISA {
 
-// What a decay may look at to decide about one coordinate.
-template <class T>
+// What a decay may look at to decide about a coordinate; or, as tensors, about all of them.
+template <class V, class I>
 struct Lane {
-  T u;                  // the direction as applied
-  T g;                  // the gradient
-  T pull;               // what decay shrinks: x, or x - x0 with an anchor
-  std::int32_t chance;  // uniform in [0, 2^24)
-  std::int32_t odds;    // density * 2^24
+  V u;       // the direction as applied
+  V g;       // the gradient
+  V pull;    // what decay shrinks: x, or x - x0 with an anchor
+  I chance;  // uniform in [0, 2^24); zero unless the decay is random
 };
 
+// mask<T>(decay) makes a decay ready for a step: a function from a lane to whether it decays. Fields become numbers of type T
+// here, once per step and tensor.
 template <class T>
-bool decays(None, const Lane<T>&) {
-  return false;
+auto mask(const None&) {
+  return [](const auto&) { return false; };
 }
 
 template <class T>
-bool decays(Decoupled, const Lane<T>&) {
-  return true;
+auto mask(const Decoupled&) {
+  return [](const auto&) { return true; };
 }
 
 template <class T>
-bool decays(Cautious, const Lane<T>& at) {
-  return !(signed_product(at.u, at.pull) < 0);
+auto mask(const Cautious&) {
+  return [](const auto& at) { return !(signed_product(at.u, at.pull) < 0); };
 }
 
 template <class T>
-bool decays(Gradient, const Lane<T>& at) {
-  return !(signed_product(at.g, at.pull) < 0);
+auto mask(const Gradient&) {
+  return [](const auto& at) { return !(signed_product(at.g, at.pull) < 0); };
 }
 
 template <class T>
-bool decays(Random, const Lane<T>& at) {
-  return at.chance < at.odds;
+auto mask(const Random& d) {
+  return [odds = static_cast<std::int32_t>(d.density * 0x1p24 + 0.5)](const auto& at) { return at.chance < odds; };
 }
 
 template <class T>
-bool decays(Anchored, const Lane<T>& at) {
-  return decays(Cautious{}, at);
+auto mask(const Anchored&) {
+  return mask<T>(Cautious{});
+}
+
+// Whether all of a tensor decays, from the sum of u x.
+template <class S>
+auto gate(const Layerwise&, S ux) {
+  return ux >= 0;
+}
+
+// The part r of y - x0 that decays, from the sums of g (x - x0), (x - x0)^2 and (y - x0)^2.
+template <class S>
+S projection(const Selective&, S g_away, S away2, S stepped2) {
+  const S away = sqrt(away2), stepped = sqrt(stepped2);
+  return select(g_away > 0 && !(stepped == 0), clamp((stepped - away) / stepped, 0.0, 1.0), 0.0);
 }
 
 }  // namespace CAUTIOUS_ISA
@@ -128,6 +142,10 @@ inline constexpr bool kRandom = requires {
 
 inline bool has_anchor(const Decay& decay) {
   return std::visit([]<class D>(const D&) { return kAnchored<D>; }, decay);
+}
+
+inline bool is_random(const Decay& decay) {
+  return std::visit([]<class D>(const D&) { return kRandom<D>; }, decay);
 }
 
 }  // namespace cautious

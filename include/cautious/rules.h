@@ -15,4 +15,25 @@ namespace cautious {
 
 using Rule = std::variant<Sgd, Sgdm, Adam, Lion, LionK, Muon>;
 
+namespace CAUTIOUS_ISA {
+
+// A rule at one step, ready to be used: a function from g and the moments, which it changes, to u. g and the moments are
+// numbers of type T, or tensors of them.
+template <class R, class T>
+using DirectionOf = decltype(direction<T>(R{}, 1));
+
+// Number of moments: the direction's parameters after g.
+template <class R, class T>
+constexpr int moments_of() {
+  if constexpr (requires(DirectionOf<R, T> u, T value) { u(value, value, value); }) {
+    return 2;
+  } else if constexpr (requires(DirectionOf<R, T> u, T value) { u(value, value); }) {
+    return 1;
+  } else {
+    return 0;
+  }
+}
+
+}  // namespace CAUTIOUS_ISA
+
 }  // namespace cautious

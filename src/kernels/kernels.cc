@@ -22,27 +22,20 @@ inline void by_count(std::size_t n, Body body) {
   }
 }
 
-template <class R, class T>
-using DirectionOf = decltype(direction<T>(R{}, 1));
-
-// Number of moments: the direction's parameters after g.
-template <class R, class T>
-constexpr int moments_of() {
-  T value{};
-  if constexpr (requires(DirectionOf<R, T> u) { u(value, value, value); }) {
-    return 2;
-  } else if constexpr (requires(DirectionOf<R, T> u) { u(value, value); }) {
-    return 1;
-  } else {
-    return 0;
-  }
+template <class Ready>
+void store_ready(const Ready& ready, Prepared& out) {
+  static_assert(sizeof(ready) <= sizeof(out.bytes) && __is_trivially_copyable(Ready));
+  __builtin_memcpy(out.bytes, &ready, sizeof(ready));
 }
 
 template <class R, class T>
-void prepare(const void* rule, std::int64_t t, Prepared& out) {
-  const auto ready = direction<T>(*static_cast<const R*>(rule), t);
-  static_assert(sizeof(ready) <= sizeof(out.bytes) && __is_trivially_copyable(decltype(ready)));
-  __builtin_memcpy(out.bytes, &ready, sizeof(ready));
+void prepare_rule(const void* rule, std::int64_t t, Prepared& out) {
+  store_ready(direction<T>(*static_cast<const R*>(rule), t), out);
+}
+
+template <class D, class T>
+void prepare_decay(const void* decay, Prepared& out) {
+  store_ready(mask<T>(*static_cast<const D*>(decay)), out);
 }
 
 template <class R, class T>
@@ -63,12 +56,12 @@ void fill(const Prepared& rule, const T* __restrict g, T* __restrict m, T* __res
 
 template <class D, bool sums, class T>
 void apply(const kernels::Terms<T>& terms, const kernels::Streams<T>& at, std::size_t count, Counted& counted) {
-  by_count(count, [&](auto n) { algorithm1<D, sums>(terms, at.u, at.g, at.x, at.x0, at.first, n, counted); });
+  by_count(count, [&](auto n) { apply_tile<D, sums>(terms, at.u, at.g, at.x, at.x0, at.first, n, counted); });
 }
 
 template <bool sums, class T>
 void apply_projection(const kernels::Terms<T>& terms, const kernels::Streams<T>& at, std::size_t count, Counted& counted) {
-  by_count(count, [&](auto n) { project<sums>(terms, at.u, at.g, at.x, at.x0, n, counted); });
+  by_count(count, [&](auto n) { project_tile<sums>(terms, at.u, at.g, at.x, at.x0, n, counted); });
 }
 
 template <class T>
@@ -86,21 +79,22 @@ double survey(const T* g, std::size_t n, std::int64_t& nonfinite) {
 template <class T, class... R>
 constexpr void set_fills(kernels::Table<T>& table, const std::variant<R...>*) {
   std::size_t i = 0;
-  ((table.fill[i++] = {moments_of<R, T>(), &prepare<R, T>, &fill<R, T>}), ...);
+  ((table.fill[i++] = {moments_of<R, T>(), &prepare_rule<R, T>, &fill<R, T>}), ...);
 }
 
 template <class T, class D>
-constexpr void set_apply(kernels::Apply<T> (&pair)[2]) {
-  if constexpr (requires(Lane<T> lane) { decays(D{}, lane); }) {
-    pair[0] = &apply<D, false, T>;
-    pair[1] = &apply<D, true, T>;
+constexpr kernels::Apply<T> apply_under() {
+  if constexpr (requires { mask<T>(D{}); }) {
+    return {&prepare_decay<D, T>, {&apply<D, false, T>, &apply<D, true, T>}};
+  } else {
+    return {};
   }
 }
 
 template <class T, class... D>
 constexpr void set_applies(kernels::Table<T>& table, const std::variant<D...>*) {
   std::size_t i = 0;
-  (set_apply<T, D>(table.apply[i++]), ...);
+  ((table.apply[i++] = apply_under<T, D>()), ...);
 }
 
 template <class T>
@@ -142,16 +136,18 @@ void store_stochastic(const float* in, std::uint16_t* out, std::size_t count, ke
 void load_split(const std::uint16_t* __restrict high, const std::int16_t* __restrict low, float* __restrict out,
                 std::size_t count) {
   by_count(count, [&](auto n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = join(high[i], low[i]);
+    for (std::size_t i = 0; i < n; ++i) {
+      out[i] = float_of(join<std::uint32_t>(high[i], static_cast<std::uint32_t>(static_cast<std::int32_t>(low[i]))));
+    }
   });
 }
 
 void store_split(const float* __restrict in, std::uint16_t* __restrict high, std::int16_t* __restrict low, std::size_t count) {
   by_count(count, [&](auto n) {
     for (std::size_t i = 0; i < n; ++i) {
-      const std::uint32_t bits = splittable(in[i]);
-      high[i] = split_high(bits);
-      low[i] = split_low(bits);
+      const std::uint32_t bits = splittable(word_of(in[i]));
+      high[i] = static_cast<std::uint16_t>(split_high(bits));
+      low[i] = static_cast<std::int16_t>(split_low(bits));
     }
   });
 }

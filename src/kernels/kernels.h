@@ -19,7 +19,7 @@ struct FullTile {
   constexpr operator std::size_t() const { return kTile; }
 };
 
-// A rule's coefficients at one step, ready for the loop.
+// The coefficients of a rule or a decay at one step, ready for the loop.
 struct alignas(32) Prepared {
   unsigned char bytes[96];
 };
@@ -39,8 +39,8 @@ struct Stream {
 template <class T>
 struct Terms {
   T lr, wd;
-  std::int32_t odds;  // of the random decay
-  Stream chance;
+  Prepared decay;
+  Stream chance;  // of a random decay
 };
 
 template <class T>
@@ -58,15 +58,19 @@ struct Counted {
   double x2 = 0, g2 = 0, u2 = 0, pull = 0;
 };
 
+// Stage 2 under one decay. Null where the decay looks at whole tensors.
 template <class T>
-using Apply = void (*)(const Terms<T>&, const Streams<T>&, std::size_t n, Counted&);
+struct Apply {
+  using Run = void (*)(const Terms<T>&, const Streams<T>&, std::size_t n, Counted&);
+  void (*prepare)(const void* decay, Prepared& out);
+  Run run[2];  // without and with sums
+};
 
 template <class T>
 struct Table {
   Fill<T> fill[std::variant_size_v<Rule>];
-  Apply<T> apply[std::variant_size_v<Decay>][2];  // without and with sums; null where the decay looks at whole tensors
-  // Selective projection decay: x <- y - k (y - x0) with y = x - lr u; k is passed as wd.
-  Apply<T> project[2];
+  Apply<T> apply[std::variant_size_v<Decay>];
+  typename Apply<T>::Run project[2];                                 // selective projection decay; k = wd r is passed as wd
   void (*scale)(double factor, const T* in, T* out, std::size_t n);  // the product is in double, then rounded to T
   // Sum of squares, and the number of non-finite entries added to `nonfinite`.
   double (*survey)(const T* g, std::size_t n, std::int64_t& nonfinite);

@@ -10,6 +10,9 @@
 
 namespace cautious::CAUTIOUS_ISA {
 
+inline std::int32_t bits_of(float a) { return __builtin_bit_cast(std::int32_t, a); }
+inline std::int64_t bits_of(double a) { return __builtin_bit_cast(std::int64_t, a); }
+
 // An integer as wide as T, so that counts live in the same vector lanes.
 template <class T>
 using Count = decltype(bits_of(T()));

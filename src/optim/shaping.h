@@ -1,11 +1,89 @@
-// Asks any rule whether and how it shapes its direction.
+// Asks any rule whether and how it shapes its direction, and the words for all entries of a tile or tensor that it may use.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <span>
+#include <vector>
 
 #include <cautious/rules.h>
 
-namespace cautious::optim {
+#include "linear/norm.h"
+
+namespace cautious {
+
+namespace portable {
+
+template <class T>
+struct Entries {
+  std::span<T> z;
+};
+
+template <class T, class Formula>
+void each(Entries<T>& all, Formula formula) {
+  for (T& entry : all.z) entry = formula(entry);
+}
+
+template <class T, class Term>
+double total(const Entries<T>& all, Term term) {
+  double sum = 0;
+  for (const T entry : all.z) sum += term(entry);
+  return sum;
+}
+
+// The largest |z|; NaN entries are passed over.
+template <class T>
+double largest(const Entries<T>& all) {
+  return linear::largest(std::span<const T>(all.z));
+}
+
+template <class T>
+double norm(const Entries<T>& all) {
+  return linear::norm(std::span<const T>(all.z));
+}
+
+// How many of n entries a fraction is.
+inline std::size_t kept(double fraction, std::size_t n) {
+  return std::min(n, static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(n))));
+}
+
+// |z| in descending order as far as the k-th; NaN counts as infinite.
+template <class T>
+std::vector<T> magnitudes(std::span<const T> z, std::size_t k) {
+  std::vector<T> sizes(z.size());
+  std::transform(z.begin(), z.end(), sizes.begin(),
+                 [](T entry) { return entry == entry ? abs(entry) : std::numeric_limits<T>::infinity(); });
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(k - 1), sizes.end(), std::greater<>{});
+  return sizes;
+}
+
+// Zero but for that fraction of the entries, the largest: ties to the lower index, and NaN stays.
+template <class T>
+void keep_largest(Entries<T>& all, double fraction) {
+  const std::size_t k = kept(fraction, all.z.size());
+  T least = std::numeric_limits<T>::infinity();
+  std::size_t ties = 0;
+  if (k > 0) {
+    const std::vector<T> sizes = magnitudes(std::span<const T>(all.z), k);
+    least = sizes[k - 1];
+    ties = static_cast<std::size_t>(std::count(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(k), least));
+  }
+  for (T& entry : all.z) {
+    if (entry != entry) {
+      ties -= ties > 0 && std::isinf(least);
+      continue;
+    }
+    const bool tied = abs(entry) == least && ties > 0;
+    ties -= tied;
+    if (!(abs(entry) > least || tied)) entry = 0;
+  }
+}
+
+}  // namespace portable
+
+namespace optim {
 
 inline Shaping shaping_of(const Rule& rule) {
   return std::visit(
@@ -22,9 +100,10 @@ inline Shaping shaping_of(const Rule& rule) {
 // Of a rule that shapes tiles or tensors.
 template <class T>
 void shape_direction(const Rule& rule, std::span<T> z) {
+  portable::Entries<T> all{z};
   std::visit(
       [&]<class R>(const R& r) {
-        if constexpr (requires { shape(r, z); }) shape(r, z);
+        if constexpr (requires { portable::shape<T>(r, all); }) portable::shape<T>(r, all);
       },
       rule);
 }
@@ -43,4 +122,5 @@ inline const Polar* polar_in(const Rule& rule) {
       rule);
 }
 
-}  // namespace cautious::optim
+}  // namespace optim
+}  // namespace cautious

@@ -43,7 +43,7 @@ struct Move {
   double u_scale = 1;     // of update-RMS clipping
   std::size_t decay = 0;  // index in Decay of the mask that Algorithm 1 uses
   bool projects = false;  // selective projection instead of Algorithm 1; wd holds wd r
-  std::int32_t odds = 0;
+  kernels::Prepared mask = {};
   kernels::Stream chance, rounding;
 };
 

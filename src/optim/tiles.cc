@@ -94,12 +94,12 @@ class Tiles {
 
 template <class T>
 kernels::Terms<T> terms_of(const Move& move) {
-  return {static_cast<T>(move.lr), static_cast<T>(move.wd), move.odds, move.chance};
+  return {static_cast<T>(move.lr), static_cast<T>(move.wd), move.mask, move.chance};
 }
 
 template <class T>
-kernels::Apply<T> apply_of(const kernels::Table<T>& table, const Move& move, const Options& options) {
-  const auto& pair = move.projects ? table.project : table.apply[move.decay];
+auto apply_of(const kernels::Table<T>& table, const Move& move, const Options& options) {
+  const auto& pair = move.projects ? table.project : table.apply[move.decay].run;
   return pair[options.norms == Norms::on ? 1 : 0];
 }
 
@@ -146,6 +146,13 @@ auto by_type(const Slot& slot, const Move& move, Body body) {
 }
 
 }  // namespace
+
+void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& decay, Move& move) {
+  move.decay = decay.index();
+  const auto prepare =
+      compute_element(slot) == Element::f64 ? kernels.f64.apply[move.decay].prepare : kernels.f32.apply[move.decay].prepare;
+  if (prepare != nullptr) std::visit([&](const auto& d) { prepare(&d, move.mask); }, decay);
+}
 
 void fill_and_apply(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
                     const Move& move, const Chunk& chunk, kernels::Counted& counted) {

@@ -8,6 +8,9 @@
 
 namespace cautious::optim {
 
+// Makes `decay` ready as the mask of the move; one that looks at the whole tensor has to be replaced before stage 2.
+void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& decay, Move& move);
+
 // Both stages of one chunk; only for slots whose direction and decay are elementwise.
 void fill_and_apply(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
                     const Move& move, const Chunk& chunk, kernels::Counted& counted);

@@ -31,13 +31,6 @@ double clip_factor(double clip, const Dots& dots, std::size_t count) {
   return std::isfinite(rms) && rms > clip ? clip / rms : 1;
 }
 
-// Selective projection decay: wd r if the gate is open, else 0.
-double projection(double wd, const Dots& dots) {
-  const double away = std::sqrt(dots.away2), stepped = std::sqrt(dots.stepped2);
-  if (!(dots.g_away > 0) || stepped == 0) return 0;
-  return wd * std::clamp((stepped - away) / stepped, 0.0, 1.0);
-}
-
 }  // namespace
 
 void Optimizer::Parts::plan_whole_tensors() {
@@ -102,14 +95,17 @@ void Optimizer::Parts::finish_whole_tensors() {
     measure();
     for (const std::size_t s : whole) moves[s].u_scale = clip_factor(options.update_rms_clip, dots[s], slots[s].count);
   }
-  const std::size_t layerwise = Decay(Layerwise{}).index(), on = Decay(Decoupled{}).index(), off = Decay(None{}).index();
+  const std::size_t layerwise = Decay(Layerwise{}).index();
   const auto has_gate = [&](std::size_t s) { return moves[s].decay == layerwise || moves[s].projects; };
   if (std::any_of(whole.begin(), whole.end(), has_gate)) {
     measure();
     for (const std::size_t s : whole) {
       Move& move = moves[s];
-      if (move.projects) move.wd = projection(move.wd, dots[s]);
-      if (move.decay == layerwise) move.decay = dots[s].ux >= 0 ? on : off;
+      const Dots& sums = dots[s];
+      if (move.projects) move.wd *= portable::projection(Selective{}, sums.g_away, sums.away2, sums.stepped2);
+      if (move.decay == layerwise) {
+        optim::set_mask(*kernels, slots[s], portable::gate(Layerwise{}, sums.ux) ? Decay(Decoupled{}) : None{}, move);
+      }
     }
   }
 

@@ -103,7 +103,7 @@ struct FieldInfo {
 
 // When a rule's direction is more than an elementwise formula: the kernel yields z, then z becomes u. A rule that needs it
 // offers, beside its formula, `Shaping shaping(const R&)` and
-//   tile    entry by entry           void shape(const R&, std::span<T> z);  in place, on any part of a tensor
+//   tile    entry by entry           void shape<T>(const R&, Z& z);  in place, on any part of a tensor (lion_k.h is an example)
 //   tensor  needs all of z           the same, on the whole tensor
 //   matrix  the orthogonal factor    const Polar& polar_of(const R&);
 enum class Shaping { none, tile, tensor, matrix };

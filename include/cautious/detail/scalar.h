@@ -1,5 +1,7 @@
-// Scalar arithmetic of the formulas: explicit fused multiply-add and nothing else that a compiler may contract or reorder, so
-// that every instruction set gives the same bits.
+// The vocabulary of formulas. A rule, a mask or a function K is written once in these words and compiled for numbers (float or
+// double, per instruction set) and for whole tensors of libtorch (src/torch/aten.h has the same words for them).
+// For numbers: explicit fused multiply-add and nothing that a compiler may contract or reorder, so that every instruction set
+// gives the same bits. T is the compute type, float or double, also the type of coefficients; V is a value: T or a tensor of T.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +24,51 @@ inline float sqrt(float a) { return __builtin_sqrtf(a); }
 inline double sqrt(double a) { return __builtin_sqrt(a); }
 inline float abs(float a) { return __builtin_fabsf(a); }
 inline double abs(double a) { return __builtin_fabs(a); }
+inline double pow(double a, double b) { return __builtin_pow(a, b); }
+inline double hypot(double a, double b) { return __builtin_hypot(a, b); }
 
-// beta * m + (1 - beta) * g with `rest` = 1 - beta rounded once from double.
+// A value in another compute type.
 template <class T>
-inline T mix(T m, T g, T beta, T rest) {
-  return fma(beta, m, rest * g);
+inline T as(float a) {
+  return static_cast<T>(a);
+}
+template <class T>
+inline T as(double a) {
+  return static_cast<T>(a);
+}
+
+template <class T>
+inline T select(bool on, T yes, T no) {
+  return on ? yes : no;
+}
+
+// As select, of two computations: a number does only one of them, a tensor does both.
+template <class Yes, class No>
+inline auto either(bool on, Yes yes, No no) {
+  return on ? yes() : no();
 }
 
 // sign(0) = 0 with its sign kept, sign(NaN) = NaN.
+inline float sign(float z) { return z > 0 ? 1.0f : z < 0 ? -1.0f : z; }
+inline double sign(double z) { return z > 0 ? 1.0 : z < 0 ? -1.0 : z; }
+
+// NaN stays NaN.
 template <class T>
-inline T sign(T z) {
-  return z > 0 ? T(1) : z < 0 ? T(-1) : z;
+inline T clamp(T z, T low, T high) {
+  return z < low ? low : high < z ? high : z;
+}
+
+// beta * m + (1 - beta) * g with `rest` = 1 - beta rounded once from double.
+template <class V, class T>
+inline V mix(V m, V g, T beta, T rest) {
+  return fma(beta, m, rest * g);
+}
+
+// A number with the sign of the exact product a * x: zero only if a or x is zero, never by underflow, since the scaled a is at
+// least 1 or infinite. Two multiplications and no branch. (Inside a step denormals count as zero.)
+template <class V>
+inline V signed_product(V a, V x) {
+  return (a * (1 / kSmallest<V>)) * x;
 }
 
 // base^t by squaring: the same bits everywhere, unlike libm's pow.
@@ -46,15 +82,5 @@ inline double power(double base, std::int64_t t) {
 
 // Bias correction 1 / (1 - beta^t).
 inline double unbias(double beta, std::int64_t t) { return 1 / (1 - power(beta, t)); }
-
-inline std::int32_t bits_of(float a) { return __builtin_bit_cast(std::int32_t, a); }
-inline std::int64_t bits_of(double a) { return __builtin_bit_cast(std::int64_t, a); }
-
-// A number with the sign of the exact product a * x: zero only if a or x is zero, never by underflow, since the scaled a is at
-// least 1 or infinite. Two multiplications and no branch. (Inside a step denormals count as zero.)
-template <class T>
-inline T signed_product(T a, T x) {
-  return (a * (1 / kSmallest<T>)) * x;
-}
 
 }  // namespace cautious::CAUTIOUS_ISA

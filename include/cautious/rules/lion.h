@@ -22,8 +22,8 @@ namespace CAUTIOUS_ISA {
 
 template <class T>
 auto direction(const Lion& l, std::int64_t) {
-  return [b1 = T(l.beta1), r1 = T(1 - l.beta1), b2 = T(l.beta2), r2 = T(1 - l.beta2)](T g, T& m) {
-    const T u = sign(mix(m, g, b1, r1));
+  return [b1 = T(l.beta1), r1 = T(1 - l.beta1), b2 = T(l.beta2), r2 = T(1 - l.beta2)](auto g, auto& m) {
+    const auto u = sign(mix(m, g, b1, r1));
     m = mix(m, g, b2, r2);
     return u;
   };

@@ -73,20 +73,69 @@ inline Shaping shaping(const LionK& rule) {
 
 inline const Polar& polar_of(const LionK& rule) { return rule.polar; }
 
-template <class T>
-void shape(const LionK& rule, std::span<T> z) {
-  subgradient(function_of(rule), z);
-}
-
 namespace CAUTIOUS_ISA {
 
 template <class T>
 auto direction(const LionK& l, std::int64_t) {
-  return [b1 = T(l.beta1), r1 = T(1 - l.beta1), b2 = T(l.beta2), r2 = T(1 - l.beta2)](T g, T& m) {
-    const T z = mix(m, g, b1, r1);
+  return [b1 = T(l.beta1), r1 = T(1 - l.beta1), b2 = T(l.beta2), r2 = T(1 - l.beta2)](auto g, auto& m) {
+    const auto z = mix(m, g, b1, r1);
     m = mix(m, g, b2, r2);
     return z;
   };
+}
+
+// z / sqrt(z^2 + e^2); where a square would leave the range of T, the same in double by hypot.
+template <class T, class V>
+V relativistic(V z, T e, double exact_e) {
+  constexpr T low = sizeof(T) == 4 ? T(1e-15) : T(1e-140), high = sizeof(T) == 4 ? T(1e18) : T(1e150);
+  const auto length = sqrt(fma(z, z, e * e));
+  return either(
+      length > low && length < high, [&] { return z / length; },
+      [&] { return as<T>(as<double>(z) / hypot(as<double>(z), exact_e)); });
+}
+
+// The subgradient of K in place. Z is all of a tile or tensor: each() replaces every entry, total(), largest() and norm() are
+// numbers in double, keep_largest() leaves k entries and makes the others zero (src/optim/shaping.h, src/torch/aten.h).
+// NaN stays NaN, -0 stays a zero, and no intermediate value overflows or underflows where the result does not.
+template <class T, class Z>
+void to_subgradient(const ConvexFunction& f, Z& z) {
+  const T e = T(f.e) > kSmallest<T> ? T(f.e) : kSmallest<T>;
+  const Convex k = f.k != Convex::lp ? f.k : f.p == 1 ? Convex::l1 : f.p == 2 ? Convex::l2 : Convex::lp;
+  switch (k) {
+    case Convex::l1:
+      return each(z, [](auto v) { return sign(v); });
+    case Convex::l2: {
+      const auto length = norm(z);
+      const auto inverse = as<T>(select(length == 0, 1.0, 1 / length));
+      const auto representable = abs(inverse) < T(__builtin_inf());
+      return each(z, [&](auto v) {
+        return either(
+            representable, [&] { return v * inverse; }, [&] { return as<T>(as<double>(v) / length); });
+      });
+    }
+    case Convex::lp: {
+      const auto most = largest(z);
+      const auto part = [&](auto v) { return abs(as<double>(v)) / most; };
+      const auto root = pow(total(z, [&](auto v) { return pow(part(v), f.p); }), 1 / f.p);
+      return each(z, [&](auto v) { return select(most == 0, v, as<T>(as<double>(sign(v)) * pow(part(v) / root, f.p - 1))); });
+    }
+    case Convex::huber:
+      return each(z, [&](auto v) { return clamp(v / e, T(-1), T(1)); });
+    case Convex::relativistic:
+      return each(z, [&](auto v) { return relativistic(v, e, f.e); });
+    case Convex::threshold:
+      return each(z, [&](auto v) { return select(abs(v) > e, sign(v), select(v == v, T(0), v)); });
+    case Convex::topk:
+      keep_largest(z, f.fraction);
+      return each(z, [](auto v) { return sign(v); });
+    case Convex::nuclear:
+      return;  // of a matrix: polar.h
+  }
+}
+
+template <class T, class Z>
+void shape(const LionK& rule, Z& z) {
+  to_subgradient<T>(function_of(rule), z);
 }
 
 }  // namespace CAUTIOUS_ISA

@@ -37,7 +37,7 @@ namespace CAUTIOUS_ISA {
 template <class T>
 auto direction(const Muon& rule, std::int64_t) {
   const bool ahead = rule.nesterov == Nesterov::on;
-  return [b = T(rule.beta), on_m = ahead ? T(rule.beta) : T(1), on_g = ahead ? T(1) : T(0)](T g, T& m) {
+  return [b = T(rule.beta), on_m = ahead ? T(rule.beta) : T(1), on_g = ahead ? T(1) : T(0)](auto g, auto& m) {
     m = fma(b, m, g);
     return fma(on_m, m, on_g * g);
   };

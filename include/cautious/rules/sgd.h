@@ -17,7 +17,7 @@ namespace CAUTIOUS_ISA {
 
 template <class T>
 auto direction(const Sgd&, std::int64_t) {
-  return [](T g) { return g; };
+  return [](auto g) { return g; };
 }
 
 }  // namespace CAUTIOUS_ISA

@@ -20,7 +20,7 @@ namespace CAUTIOUS_ISA {
 
 template <class T>
 auto direction(const Sgdm& s, std::int64_t) {
-  return [b = T(s.beta), r = T(1 - s.beta)](T g, T& m) { return m = mix(m, g, b, r); };
+  return [b = T(s.beta), r = T(1 - s.beta)](auto g, auto& m) { return m = mix(m, g, b, r); };
 }
 
 }  // namespace CAUTIOUS_ISA
