@@ -37,7 +37,7 @@ double peak_rss_mb() {
 // A model with its optimizer; step() is one training step.
 class Side {
  public:
-  Side(const model::ModelConfig& config, ops::Path path, bool recompute,
+  Side(const model::ModelConfig& config, model::ops::Path path, bool recompute,
        std::unique_ptr<::torch::optim::Optimizer> (*make)(model::Transformer&))
       : model_(std::make_shared<model::Transformer>(config, 1, model::RunOptions{path, recompute})),
         optimizer_(make(*model_)) {}
@@ -83,10 +83,10 @@ void run_train_grid(const TrainGrid& grid, const std::function<void(const std::s
     begin(fmt::format("{}, batch {} x {}", name, row.batch, row.sequence));
     const at::Tensor tokens = at::randint(config.vocab, {row.batch, row.sequence}, at::kLong);
     const at::Tensor target = at::randint(config.vocab, {row.batch, row.sequence}, at::kLong);
-    Side fused(config, ops::Path::fused, grid.recompute, ours);
+    Side fused(config, model::ops::Path::fused, grid.recompute, ours);
     for (int i = 0; i < 2; ++i) fused.step(tokens, target);
     row.peak_rss_mb = peak_rss_mb();
-    Side usual(config, ops::Path::plain, false, plain);
+    Side usual(config, model::ops::Path::plain, false, plain);
     for (int i = 0; i < 2; ++i) usual.step(tokens, target);
     Sgemm sgemm(1024);
     fused.seconds.clear();

@@ -25,11 +25,6 @@ namespace {
 
 constexpr std::int64_t kMostAtOnce = 256;  // tokens; bounds the scores in memory
 
-// Keys and values of one layer, [kv_heads, capacity, head_size].
-struct Cache {
-  at::Tensor keys, values;
-};
-
 // [N, heads * head_size] -> [heads, N, head_size].
 at::Tensor by_heads(const at::Tensor& rows, std::int64_t head_size) {
   return rows.view({rows.size(0), -1, head_size}).transpose(0, 1);
@@ -44,10 +39,11 @@ void make_room(at::Tensor& kept, std::int64_t used, std::int64_t needed, std::in
 }
 
 // Of queries [N, heads * head_size] at the positions after `before` others, to all keys up to each one's own.
-at::Tensor attended(const at::Tensor& q, const Cache& cache, std::int64_t before, const ops::AttentionShape& shape) {
+at::Tensor attended(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, std::int64_t before,
+                    const ops::AttentionShape& shape) {
   const std::int64_t count = q.size(0), total = before + count, group = shape.heads / shape.kv_heads;
   const at::Tensor queries = by_heads(q, shape.head_size).reshape({shape.kv_heads, group * count, shape.head_size});
-  at::Tensor scores = at::bmm(queries * shape.scale, cache.keys.narrow(1, 0, total).transpose(1, 2));
+  at::Tensor scores = at::bmm(queries * shape.scale, keys.narrow(1, 0, total).transpose(1, 2));
   if (shape.softcap > 0) scores = (scores / shape.softcap).tanh() * shape.softcap;
   if (count > 1) {
     const at::Tensor later = at::ones({count, total}, q.options().dtype(at::kBool)).triu(before + 1);
@@ -55,7 +51,7 @@ at::Tensor attended(const at::Tensor& q, const Cache& cache, std::int64_t before
                  .masked_fill(later, -std::numeric_limits<double>::infinity())
                  .view({shape.kv_heads, group * count, total});
   }
-  const at::Tensor seen = at::bmm(at::softmax(scores, -1), cache.values.narrow(1, 0, total));
+  const at::Tensor seen = at::bmm(at::softmax(scores, -1), values.narrow(1, 0, total));
   return seen.view({shape.heads, count, shape.head_size}).transpose(0, 1).reshape({count, -1});
 }
 
@@ -89,6 +85,11 @@ double uniform(std::uint64_t seed, std::uint64_t number) {
 }  // namespace
 
 struct Decoder::Parts {
+  // Keys and values of one layer, [kv_heads, capacity, head_size].
+  struct Cache {
+    at::Tensor keys, values;
+  };
+
   const Transformer& model;
   ops::AttentionShape shape;
   std::vector<Cache> caches;           // by layer
@@ -103,7 +104,7 @@ struct Decoder::Parts {
     for (at::Tensor* kept : {&cache.keys, &cache.values}) make_room(*kept, done, done + count, context);
     cache.keys.narrow(1, done, count).copy_(by_heads(rotated(k), shape.head_size));
     cache.values.narrow(1, done, count).copy_(by_heads(v, shape.head_size));
-    return attended(rotated(q), cache, done, shape);
+    return attended(rotated(q), cache.keys, cache.values, done, shape);
   }
 
   // Hidden state of the last of the next `count` tokens of the window, [1, width].
@@ -117,10 +118,10 @@ struct Decoder::Parts {
 };
 
 Decoder::Decoder(const Transformer& model)
-    : parts_(new Parts{model, attention_shape(model.config()), std::vector<Cache>(model.config().layers)}) {
+    : parts_(new Parts{model, attention_shape(model.config()), std::vector<Parts::Cache>(model.config().layers)}) {
   const ModelConfig& c = model.config();
   const at::TensorOptions options = model.parameters().front().options().requires_grad(false);
-  for (Cache& cache : parts_->caches) {
+  for (Parts::Cache& cache : parts_->caches) {
     cache.keys = at::empty({c.kv_heads, 0, c.head_size}, options);
     cache.values = at::empty({c.kv_heads, 0, c.head_size}, options);
   }

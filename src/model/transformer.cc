@@ -16,7 +16,7 @@ namespace cautious::model {
 
 namespace {
 
-using torch::autograd::variable_list;
+using ::torch::autograd::variable_list;
 using Parameters = std::map<std::string, at::Tensor>;
 
 at::Tensor find_or_undefined(const Parameters& parameters, const std::string& name) {
@@ -52,14 +52,14 @@ at::Tensor initial(const ModelConfig& config, const Shape& shape, std::uint64_t 
 }
 
 // Registers "a.b.c" as the parameter c of the submodule b of the submodule a.
-at::Tensor register_at(torch::nn::Module& root, const std::string& name, const at::Tensor& tensor) {
-  torch::nn::Module* module = &root;
+at::Tensor register_at(::torch::nn::Module& root, const std::string& name, const at::Tensor& tensor) {
+  ::torch::nn::Module* module = &root;
   std::size_t begin = 0;
   for (std::size_t dot = name.find('.'); dot != std::string::npos; begin = dot + 1, dot = name.find('.', begin)) {
     const std::string child = name.substr(begin, dot - begin);
     const auto children = module->named_children();
     const auto* const found = children.find(child);
-    module = found != nullptr ? found->get() : module->register_module(child, std::make_shared<torch::nn::Module>()).get();
+    module = found != nullptr ? found->get() : module->register_module(child, std::make_shared<::torch::nn::Module>()).get();
   }
   return module->register_parameter(name.substr(begin), tensor);
 }
@@ -174,15 +174,15 @@ at::Tensor Transformer::Layer::run(const at::Tensor& x, const Attend& attend) co
 
 // A layer as one autograd function that keeps its input alone. The layer's parameters are inputs too, so that their gradients
 // go where autograd sends them.
-struct Transformer::Recomputed : torch::autograd::Function<Recomputed> {
-  struct Kept : torch::CustomClassHolder {
+struct Transformer::Recomputed : ::torch::autograd::Function<Recomputed> {
+  struct Kept : ::torch::CustomClassHolder {
     Kept(std::shared_ptr<const Layer> of, std::int64_t sequences, std::int64_t tokens)
         : layer(std::move(of)), batch(sequences), sequence(tokens) {}
     std::shared_ptr<const Layer> layer;
     std::int64_t batch, sequence;
   };
 
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, at::TensorList parameters,
+  static at::Tensor forward(::torch::autograd::AutogradContext* context, const at::Tensor& x, at::TensorList parameters,
                             const c10::intrusive_ptr<Kept>& kept) {
     variable_list inputs{x};
     inputs.insert(inputs.end(), parameters.begin(), parameters.end());
@@ -191,7 +191,7 @@ struct Transformer::Recomputed : torch::autograd::Function<Recomputed> {
     return kept->layer->run(x, kept->batch, kept->sequence);
   }
 
-  static variable_list backward(torch::autograd::AutogradContext* context, const variable_list& gradient) {
+  static variable_list backward(::torch::autograd::AutogradContext* context, const variable_list& gradient) {
     variable_list inputs = context->get_saved_variables();  // throws if one was changed since
     const auto kept = c10::static_intrusive_pointer_cast<Kept>(context->saved_data["layer"].toCapsule());
     inputs[0] = inputs[0].detach().requires_grad_(inputs[0].requires_grad());
@@ -201,7 +201,7 @@ struct Transformer::Recomputed : torch::autograd::Function<Recomputed> {
     }
     const at::AutoGradMode with_gradients(true);
     const at::Tensor again = kept->layer->run(inputs[0], kept->batch, kept->sequence);
-    const variable_list found = torch::autograd::grad({again}, wanted, gradient);
+    const variable_list found = ::torch::autograd::grad({again}, wanted, gradient);
     for (std::size_t input = 0, next = 0; input < inputs.size(); ++input) {
       if (inputs[input].requires_grad()) result[input] = found[next++];
     }

@@ -35,7 +35,7 @@ const Type* find_type(std::string_view name) {
   return nullptr;
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
+[[noreturn]] void refuse_weights(const std::filesystem::path& file, const std::string& what) {
   throw Error(Fault::data, fmt::format("checkpoint {}: {}", file.string(), what));
 }
 
@@ -49,20 +49,21 @@ void check_tensors(const base::Safetensors& stored, const std::vector<Shape>& sh
     names.insert(shape.name);
     const base::TensorInfo* found = stored.find(shape.name);
     if (found == nullptr) {
-      refuse(file, fmt::format("no tensor '{}', which the model has as {}; {}", shape.name, in_brackets(shape.sides), kOther));
+      refuse_weights(
+          file, fmt::format("no tensor '{}', which the model has as {}; {}", shape.name, in_brackets(shape.sides), kOther));
     }
     if (found->shape != shape.sides) {
-      refuse(file, fmt::format("tensor '{}' is {}, the model has {}; {}", shape.name, in_brackets(found->shape),
-                               in_brackets(shape.sides), kOther));
+      refuse_weights(file, fmt::format("tensor '{}' is {}, the model has {}; {}", shape.name, in_brackets(found->shape),
+                                       in_brackets(shape.sides), kOther));
     }
     if (find_type(found->type) == nullptr) {
-      refuse(file, fmt::format("tensor '{}' has the type {}; valid: F32, BF16, F16, F64", shape.name, found->type));
+      refuse_weights(file, fmt::format("tensor '{}' has the type {}; valid: F32, BF16, F16, F64", shape.name, found->type));
     }
   }
   for (const base::TensorInfo& tensor : stored.tensors()) {
     if (!names.contains(tensor.name)) {
-      refuse(file, fmt::format("tensor {} {} is not in the model; {}", base::in_quotes(tensor.name), in_brackets(tensor.shape),
-                               kOther));
+      refuse_weights(file, fmt::format("tensor {} {} is not in the model; {}", base::in_quotes(tensor.name),
+                                       in_brackets(tensor.shape), kOther));
     }
   }
 }

@@ -59,7 +59,7 @@ void refuse_rest(const RunConfig& config, const std::vector<Assignment>& given, 
   const std::string name = std::holds_alternative<LionK>(rule) ? "optimizer.k" : "optimizer.name";
   const auto set = std::find_if(given.rbegin(), given.rend(), [&](const Assignment& a) { return a.name == name; });
   const std::string what = set == given.rend() ? name : what_of(*set);
-  const std::string value = std::holds_alternative<LionK>(rule) ? base::name_in_list(std::get<LionK>(rule).k) : config.optimizer.name;
+  const std::string value = std::holds_alternative<LionK>(rule) ? std::string(name_of(std::get<LionK>(rule).k)) : config.optimizer.name;
   throw Error(Fault::usage,
               fmt::format("{}: {} is for rules that work on matrices alone (muon, lion-k with k = nuclear), but {} is "
                           "'{}', which takes every tensor; remove the keys of [optimizer.rest]",

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "train/trainer.h"
 #include "model/evaluate.h"
+#include "train/trainer.h"
 
 namespace cautious::train {
 

@@ -32,7 +32,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 std::vector<std::string> tensor_names(const run::RunConfig& config) {
   std::vector<std::string> names;
-  for (const Shape& shape : model::parameter_shapes(config.model.shape)) names.push_back(shape.name);
+  for (const model::Shape& shape : model::parameter_shapes(config.model.shape)) names.push_back(shape.name);
   return names;
 }
 

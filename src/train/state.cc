@@ -82,7 +82,7 @@ RunState read_state(const std::filesystem::path& file) {
 }
 
 std::string summary_json(const run::RunConfig& config, const RunState& state, Outcome outcome) {
-  const run::Provenance from = provenance();
+  const run::Provenance from = run::provenance();
   const std::int64_t tokens = state.step * config.train.batch_size * run::sequence_length(config);
   Json json{{"objective", outcome == Outcome::done ? finite_or_null(state.last.loss) : Json(nullptr)},
             {"status", name_of(outcome)},

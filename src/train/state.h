@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "run/config.h"
 #include "model/evaluate.h"
+#include "run/config.h"
 
 namespace cautious::train {
 

@@ -45,7 +45,7 @@ Trainer::Trainer(const run::RunConfig& config, const data::Stream& stream)
       decay_schedule_(run::decay_schedule_of(config)),
       sampler_(stream, length_, config.train.seed),
       model_(std::make_shared<model::Transformer>(config.model.shape, config.train.seed,
-                                           model::RunOptions{.recompute = config.model.recompute})),
+                                                  model::RunOptions{.recompute = config.model.recompute})),
       optimizer_(routing_of(config), optimizer_options(config)) {
   for (const auto& item : model_->named_parameters()) {
     const at::Tensor& parameter = item.value();

@@ -13,9 +13,9 @@
 
 #include "data/corpus.h"
 #include "data/sampler.h"
-#include "train/followed.h"
-#include "run/config.h"
 #include "model/transformer.h"
+#include "run/config.h"
+#include "train/followed.h"
 
 namespace cautious::train {
 

@@ -62,7 +62,7 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
   const model::ModelSize size = size_of(shape, part, sequence, config.model.recompute);
   const std::int64_t steps = steps_of(config), per_step = config.train.batch_size * sequence;
   const double tokens = static_cast<double>(steps) * static_cast<double>(per_step);
-  const run::Provenance here = provenance();
+  const run::Provenance here = run::provenance();
   bench::Sgemm sgemm(1024);
   const double gflops = sgemm.gflops(config.train.threads);
   const double seconds = tokens * size.flops_per_token / (gflops * 1e9 * reached(shape));

@@ -100,17 +100,17 @@ run::RunConfig config_of(const TrainArguments& args) {
 int report(const TrainArguments& args, const train::RunResult& result, int signal) {
   const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
   switch (result.outcome) {
-    case Outcome::stopped:
+    case train::Outcome::stopped:
       fmt::print(stderr, "cautious: {}; {}; to continue: {}\n", signal != 0 ? "interrupted" : "cannot write to standard output",
                  saved.empty() ? "no step was done yet" : fmt::format("step {} is saved", result.state.step),
                  train::resume_command(args.out));
       return signal != 0 ? 128 + signal : 1;
-    case Outcome::diverged:
+    case train::Outcome::diverged:
       fmt::print(stderr, "cautious: diverged {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps\n",
                  result.reason,
                  saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string());
       return kDiverged;
-    case Outcome::done:
+    case train::Outcome::done:
       break;
   }
   if (!args.quiet) {

@@ -22,7 +22,7 @@
 namespace cautious::model::ops {
 namespace {
 
-constexpr std::int64_t kBlock = 8 * report::kTall;  // queries
+constexpr std::int64_t kBlock = 8 * kTall;  // queries
 
 // A tensor [batch, tokens, heads * head_size] as rows per head.
 template <class T>
@@ -55,7 +55,7 @@ class Pass {
         k_(k, size_),
         v_(v, size_),
         log_sum_(log_sum.data_ptr<T>()) {
-    if (shape.rope_base > 0 && tokens_ > 0) rotation_ = rotation<T>(tokens_, size_, shape.rope_base);
+    if (shape.rope_base > 0 && tokens_ > 0) rotation_ = rotation_table<T>(tokens_, size_, shape.rope_base);
   }
 
   void forward(const at::Tensor& outcome) const {
@@ -170,8 +170,8 @@ class Pass {
 // Tokens without gaps between their entries; else a copy.
 at::Tensor usable(const at::Tensor& x) { return x.stride(2) == 1 ? x : x.contiguous(); }
 
-struct Attention : torch::autograd::Function<Attention> {
-  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& q_in, const at::Tensor& k_in,
+struct Attention : ::torch::autograd::Function<Attention> {
+  static at::Tensor forward(::torch::autograd::AutogradContext* ctx, const at::Tensor& q_in, const at::Tensor& k_in,
                             const at::Tensor& v_in, const AttentionShape& shape) {
     const at::Tensor q = usable(q_in), k = usable(k_in), v = usable(v_in);
     const at::Tensor out = at::empty(q.sizes(), q.options()),
@@ -186,15 +186,15 @@ struct Attention : torch::autograd::Function<Attention> {
     return out;
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
-                                                 torch::autograd::variable_list gradients) {
+  static ::torch::autograd::variable_list backward(::torch::autograd::AutogradContext* ctx,
+                                                   ::torch::autograd::variable_list gradients) {
     not_twice("attention");
     const auto saved = ctx->get_saved_variables();
     const auto sides = ctx->saved_data["sides"].toIntVector();
     const auto numbers = ctx->saved_data["numbers"].toDoubleVector();
     const AttentionShape shape{sides[0], sides[1], sides[2], numbers[0], numbers[1], numbers[2]};
     const at::Tensor q = usable(saved[0]), k = usable(saved[1]), v = usable(saved[2]), gradient = usable(gradients[0]);
-    torch::autograd::variable_list slopes(4);
+    ::torch::autograd::variable_list slopes(4);
     for (std::size_t i = 0; i < 3; ++i)
       if (ctx->needs_input_grad(i)) slopes[i] = at::empty(saved[i].sizes(), saved[i].options());
     if (q.scalar_type() == at::kFloat)
@@ -207,7 +207,7 @@ struct Attention : torch::autograd::Function<Attention> {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, "attention: " + message); }
 
-void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape) {
+void check_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape) {
   if (shape.head_size < 1 || shape.heads < 1 || shape.kv_heads < 1 || shape.heads % shape.kv_heads)
     refuse(fmt::format("{} heads, {} kv_heads, head_size {}; all positive, and kv_heads divides heads", shape.heads,
                        shape.kv_heads, shape.head_size));
@@ -231,7 +231,7 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
 }  // namespace
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape, Path path) {
-  check(q, k, v, shape);
+  check_shapes(q, k, v, shape);
   if (path == Path::plain || !can_fuse({q, k, v})) return plain::attention(q, k, v, shape);
   return Attention::apply(q, k, v, shape);
 }

@@ -24,7 +24,7 @@ struct Rotation {
 
 // The last few tables are kept; one for more tokens serves fewer.
 template <class T>
-std::shared_ptr<const Rotation<T>> rotation(std::int64_t tokens, std::int64_t head_size, double base) {
+std::shared_ptr<const Rotation<T>> rotation_table(std::int64_t tokens, std::int64_t head_size, double base) {
   static std::mutex mutex;
   static std::vector<std::shared_ptr<const Rotation<T>>> kept;
   const std::lock_guard lock(mutex);
@@ -120,7 +120,7 @@ CAUTIOUS_CLONES void soften(std::int64_t rows, std::int64_t first, T cap, Rows<T
       s[j] = fast_exp(s[j] - top);
       sum += s[j];
     }
-    for (std::int64_t j = 0; j < report::kTall; ++j) s[seen + j] = 0;
+    for (std::int64_t j = 0; j < kTall; ++j) s[seen + j] = 0;
     sums[r] = sum;
     log_sums[r] = top + std::log(sum);
   }
@@ -163,7 +163,7 @@ CAUTIOUS_CLONES void back(std::int64_t rows, std::int64_t first, std::int64_t si
         d[j] = p * (d[j] - dot);
       }
     }
-    for (std::int64_t j = 0; j < report::kTall; ++j) s[seen + j] = d[seen + j] = 0;
+    for (std::int64_t j = 0; j < kTall; ++j) s[seen + j] = d[seen + j] = 0;
   }
 }
 

@@ -26,8 +26,8 @@ struct Rows {
 };
 
 // Whole tiles, and kTall entries more, at an odd multiple of a cache line.
-constexpr std::int64_t padded(std::int64_t columns) { return ((columns + report::kTall + 15) / 16 | 1) * 16; }
-constexpr std::int64_t whole(std::int64_t rows) { return (rows + report::kTall - 1) / report::kTall * report::kTall; }
+constexpr std::int64_t padded(std::int64_t columns) { return ((columns + kTall + 15) / 16 | 1) * 16; }
+constexpr std::int64_t whole(std::int64_t rows) { return (rows + kTall - 1) / kTall * kTall; }
 
 // c [kTall, two vectors] = alpha a b, or that added to c. a's entry (i, k) is a[i * across + k * along].
 template <class T>
@@ -45,8 +45,8 @@ CAUTIOUS_INLINE void tile(std::int64_t inner, T alpha, const T* a, std::int64_t 
     s40 += a[4 * across] * b0, s41 += a[4 * across] * b1;
     s50 += a[5 * across] * b0, s51 += a[5 * across] * b1;
   }
-  const Vector sums[report::kTall][2] = {{s00, s01}, {s10, s11}, {s20, s21}, {s30, s31}, {s40, s41}, {s50, s51}};
-  for (std::int64_t r = 0; r < report::kTall; ++r, c += c_stride) {
+  const Vector sums[kTall][2] = {{s00, s01}, {s10, s11}, {s20, s21}, {s30, s31}, {s40, s41}, {s50, s51}};
+  for (std::int64_t r = 0; r < kTall; ++r, c += c_stride) {
     Vector *c0 = reinterpret_cast<Vector*>(c), *c1 = reinterpret_cast<Vector*>(c + wide);
     *c0 = add ? *c0 + alpha * sums[r][0] : alpha * sums[r][0];
     *c1 = add ? *c1 + alpha * sums[r][1] : alpha * sums[r][1];
@@ -58,7 +58,7 @@ template <class T>
 CAUTIOUS_CLONES void meet(std::int64_t rows, std::int64_t first, std::int64_t size, T alpha, Rows<const T> queries,
                           Rows<const T> keys, Rows<T> scores) {
   for (std::int64_t j = 0; j < first + rows; j += kWide<T>)
-    for (std::int64_t i = std::max<std::int64_t>(0, j - first) / report::kTall * report::kTall; i < rows; i += report::kTall)
+    for (std::int64_t i = std::max<std::int64_t>(0, j - first) / kTall * kTall; i < rows; i += kTall)
       tile<T>(size, alpha, queries.row(i), queries.stride, 1, keys.data + j, keys.stride, false, scores.row(i) + j,
               scores.stride);
 }
@@ -68,8 +68,8 @@ template <class T>
 CAUTIOUS_CLONES void mix(std::int64_t rows, std::int64_t first, std::int64_t size, T alpha, Rows<const T> weights,
                          Rows<const T> values, Rows<T> mixed) {
   for (std::int64_t j = 0; j < size; j += kWide<T>)
-    for (std::int64_t i = 0; i < rows; i += report::kTall)
-      tile<T>(first + std::min(i + report::kTall, rows), alpha, weights.row(i), weights.stride, 1, values.data + j, values.stride,
+    for (std::int64_t i = 0; i < rows; i += kTall)
+      tile<T>(first + std::min(i + kTall, rows), alpha, weights.row(i), weights.stride, 1, values.data + j, values.stride,
               false, mixed.row(i) + j, mixed.stride);
 }
 
@@ -78,7 +78,7 @@ template <class T>
 CAUTIOUS_CLONES void spread(std::int64_t rows, std::int64_t first, std::int64_t size, T alpha, Rows<const T> weights,
                             Rows<const T> from, bool add, Rows<T> into) {
   for (std::int64_t j = 0; j < size; j += kWide<T>)
-    for (std::int64_t i = 0; i < first + rows; i += report::kTall) {
+    for (std::int64_t i = 0; i < first + rows; i += kTall) {
       const std::int64_t k = std::max<std::int64_t>(0, i - first);
       tile<T>(rows - k, alpha, weights.row(k) + i, 1, weights.stride, from.row(k) + j, from.stride, add, into.row(i) + j,
               into.stride);

@@ -108,8 +108,12 @@ CAUTIOUS_INLINE void column_loop(const T* from, std::int64_t rows, std::int64_t 
   }
 }
 
-CAUTIOUS_CLONES void run(const Chunk<float>& chunk, std::int64_t begin, std::int64_t end) { row_loop(chunk, begin, end); }
-CAUTIOUS_CLONES void run(const Chunk<double>& chunk, std::int64_t begin, std::int64_t end) { row_loop(chunk, begin, end); }
+CAUTIOUS_CLONES void judge_rows(const Chunk<float>& chunk, std::int64_t begin, std::int64_t end) {
+  row_loop(chunk, begin, end);
+}
+CAUTIOUS_CLONES void judge_rows(const Chunk<double>& chunk, std::int64_t begin, std::int64_t end) {
+  row_loop(chunk, begin, end);
+}
 CAUTIOUS_CLONES void add_columns(const float* from, std::int64_t rows, std::int64_t words, std::int64_t begin, std::int64_t end,
                                  double* sums) {
   column_loop(from, rows, words, begin, end, sums);
@@ -179,7 +183,7 @@ Outcome compute(const Inputs& in, Wanted wanted) {
                          static_cast<T>(1.0 / static_cast<double>(count)),
                          wanted.any()};
     at::parallel_for(0, here, std::max<std::int64_t>(1, 8192 / words),
-                     [&](std::int64_t begin, std::int64_t end) { run(chunk, begin, end); });
+                     [&](std::int64_t begin, std::int64_t end) { judge_rows(chunk, begin, end); });
     for (std::int64_t row = 0; row < here; ++row) total += losses[row];
     if (wanted.hidden) {
       at::Tensor part = out.hidden.narrow(0, first, here);
@@ -206,8 +210,8 @@ Outcome compute(const Inputs& in, Wanted wanted) {
   return in.hidden.scalar_type() == at::kFloat ? compute<float>(in, wanted) : compute<double>(in, wanted);
 }
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
+using ::torch::autograd::AutogradContext;
+using ::torch::autograd::variable_list;
 
 Wanted wanted_by(const Inputs& in) {
   return {in.hidden.requires_grad(), in.weight.requires_grad(), in.bias.defined() && in.bias.requires_grad()};
@@ -215,7 +219,7 @@ Wanted wanted_by(const Inputs& in) {
 
 // The gradients are made with the loss. The first backward() takes them away, so that they become the parameters' gradients
 // without a copy; a further one through the same graph computes them again.
-class CrossEntropy : public torch::autograd::Function<CrossEntropy> {
+class CrossEntropy : public ::torch::autograd::Function<CrossEntropy> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden, const at::Tensor& weight,
                             const c10::optional<at::Tensor>& bias, const at::Tensor& target, double softcap) {
@@ -251,7 +255,7 @@ std::string sides(const at::Tensor& tensor) {
   return tensor.defined() ? fmt::format("[{}]", fmt::join(tensor.sizes(), ", ")) : "none";
 }
 
-void check(const Inputs& in) {
+void check_inputs(const Inputs& in) {
   const bool fits = in.hidden.dim() == 2 && in.weight.dim() == 2 && in.target.dim() == 1 &&
                     in.hidden.size(1) == in.weight.size(1) && in.hidden.size(0) == in.target.size(0) &&
                     (!in.bias.defined() || (in.bias.dim() == 1 && in.bias.size(0) == in.weight.size(0)));
@@ -279,7 +283,7 @@ void check_words(const at::Tensor& target, std::int64_t words) {
 at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& target,
                          double softcap, Path path) {
   Inputs in{hidden, weight, bias, target, softcap};
-  check(in);
+  check_inputs(in);
   const at::Tensor words = target.to(at::kCPU).contiguous();
   check_words(words, weight.size(0));
   if (path == Path::plain || !can_fuse({hidden, weight, bias})) {

@@ -44,13 +44,13 @@ CAUTIOUS_INLINE T sigmoid(T x) {
 }
 
 template <class T>
-struct Forward {
+struct GateForward {
   const T *gate, *up;
   T* out;
 };
 
 template <Activation activation, class T>
-CAUTIOUS_INLINE void forward_loop(const Forward<T>& at, std::int64_t begin, std::int64_t end) {
+CAUTIOUS_INLINE void gate_forward_loop(const GateForward<T>& at, std::int64_t begin, std::int64_t end) {
   const T* __restrict gate = at.gate;
   const T* __restrict up = at.up;
   T* __restrict out = at.out;
@@ -58,13 +58,13 @@ CAUTIOUS_INLINE void forward_loop(const Forward<T>& at, std::int64_t begin, std:
 }
 
 template <class T>
-struct Backward {
+struct GateBackward {
   const T *gate, *up, *out;  // out: the incoming gradient
   T *by_gate, *by_up;
 };
 
 template <Activation activation, class T>
-CAUTIOUS_INLINE void backward_loop(const Backward<T>& at, std::int64_t begin, std::int64_t end) {
+CAUTIOUS_INLINE void gate_backward_loop(const GateBackward<T>& at, std::int64_t begin, std::int64_t end) {
   const T* __restrict gate = at.gate;
   const T* __restrict up = at.up;
   const T* __restrict out = at.out;
@@ -79,33 +79,33 @@ CAUTIOUS_INLINE void backward_loop(const Backward<T>& at, std::int64_t begin, st
   }
 }
 
-CAUTIOUS_CLONES void run_silu(const Forward<float>& at, std::int64_t begin, std::int64_t end) {
-  forward_loop<Activation::silu>(at, begin, end);
+CAUTIOUS_CLONES void run_silu(const GateForward<float>& at, std::int64_t begin, std::int64_t end) {
+  gate_forward_loop<Activation::silu>(at, begin, end);
 }
-CAUTIOUS_CLONES void run_silu(const Forward<double>& at, std::int64_t begin, std::int64_t end) {
-  forward_loop<Activation::silu>(at, begin, end);
+CAUTIOUS_CLONES void run_silu(const GateForward<double>& at, std::int64_t begin, std::int64_t end) {
+  gate_forward_loop<Activation::silu>(at, begin, end);
 }
-CAUTIOUS_CLONES void run_silu(const Backward<float>& at, std::int64_t begin, std::int64_t end) {
-  backward_loop<Activation::silu>(at, begin, end);
+CAUTIOUS_CLONES void run_silu(const GateBackward<float>& at, std::int64_t begin, std::int64_t end) {
+  gate_backward_loop<Activation::silu>(at, begin, end);
 }
-CAUTIOUS_CLONES void run_silu(const Backward<double>& at, std::int64_t begin, std::int64_t end) {
-  backward_loop<Activation::silu>(at, begin, end);
+CAUTIOUS_CLONES void run_silu(const GateBackward<double>& at, std::int64_t begin, std::int64_t end) {
+  gate_backward_loop<Activation::silu>(at, begin, end);
 }
-CAUTIOUS_CLONES void run_gelu(const Forward<float>& at, std::int64_t begin, std::int64_t end) {
-  forward_loop<Activation::gelu>(at, begin, end);
+CAUTIOUS_CLONES void run_gelu(const GateForward<float>& at, std::int64_t begin, std::int64_t end) {
+  gate_forward_loop<Activation::gelu>(at, begin, end);
 }
-CAUTIOUS_CLONES void run_gelu(const Forward<double>& at, std::int64_t begin, std::int64_t end) {
-  forward_loop<Activation::gelu>(at, begin, end);
+CAUTIOUS_CLONES void run_gelu(const GateForward<double>& at, std::int64_t begin, std::int64_t end) {
+  gate_forward_loop<Activation::gelu>(at, begin, end);
 }
-CAUTIOUS_CLONES void run_gelu(const Backward<float>& at, std::int64_t begin, std::int64_t end) {
-  backward_loop<Activation::gelu>(at, begin, end);
+CAUTIOUS_CLONES void run_gelu(const GateBackward<float>& at, std::int64_t begin, std::int64_t end) {
+  gate_backward_loop<Activation::gelu>(at, begin, end);
 }
-CAUTIOUS_CLONES void run_gelu(const Backward<double>& at, std::int64_t begin, std::int64_t end) {
-  backward_loop<Activation::gelu>(at, begin, end);
+CAUTIOUS_CLONES void run_gelu(const GateBackward<double>& at, std::int64_t begin, std::int64_t end) {
+  gate_backward_loop<Activation::gelu>(at, begin, end);
 }
 
 template <class Streams>
-void run(const Streams& at, std::int64_t count, Activation activation) {
+void run_tiles(const Streams& at, std::int64_t count, Activation activation) {
   at::parallel_for(0, (count + kTile - 1) / kTile, 4, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t tile = first; tile < last; ++tile) {
       const std::int64_t begin = tile * kTile, end = std::min(count, begin + kTile);
@@ -118,31 +118,33 @@ void run(const Streams& at, std::int64_t count, Activation activation) {
 }
 
 // Of contiguous tensors.
-at::Tensor forward_of(const at::Tensor& gate, const at::Tensor& up, Activation activation) {
+at::Tensor gated_of(const at::Tensor& gate, const at::Tensor& up, Activation activation) {
   at::Tensor out = at::empty(gate.sizes(), gate.options());
   if (gate.scalar_type() == at::kFloat)
-    run(Forward<float>{gate.data_ptr<float>(), up.data_ptr<float>(), out.data_ptr<float>()}, gate.numel(), activation);
+    run_tiles(GateForward<float>{gate.data_ptr<float>(), up.data_ptr<float>(), out.data_ptr<float>()}, gate.numel(),
+              activation);
   else
-    run(Forward<double>{gate.data_ptr<double>(), up.data_ptr<double>(), out.data_ptr<double>()}, gate.numel(), activation);
+    run_tiles(GateForward<double>{gate.data_ptr<double>(), up.data_ptr<double>(), out.data_ptr<double>()}, gate.numel(),
+              activation);
   return out;
 }
 
 template <class T>
-Backward<T> streams(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& out, const at::Tensor& by_gate,
-                    const at::Tensor& by_up) {
+GateBackward<T> streams(const at::Tensor& gate, const at::Tensor& up, const at::Tensor& out, const at::Tensor& by_gate,
+                        const at::Tensor& by_up) {
   return {gate.data_ptr<T>(), up.data_ptr<T>(), out.data_ptr<T>(), by_gate.data_ptr<T>(), by_up.data_ptr<T>()};
 }
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
+using ::torch::autograd::AutogradContext;
+using ::torch::autograd::variable_list;
 
-class Gated : public torch::autograd::Function<Gated> {
+class Gated : public ::torch::autograd::Function<Gated> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& gate, const at::Tensor& up, Activation activation) {
     const at::Tensor whole_gate = gate.contiguous(), whole_up = up.contiguous();
     context->save_for_backward({whole_gate, whole_up});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    return forward_of(whole_gate, whole_up, activation);
+    return gated_of(whole_gate, whole_up, activation);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& incoming) {
@@ -154,9 +156,9 @@ class Gated : public torch::autograd::Function<Gated> {
     const at::TensorOptions options = gate.options().requires_grad(false);
     const at::Tensor by_gate = at::empty(gate.sizes(), options), by_up = at::empty(gate.sizes(), options);
     if (gate.scalar_type() == at::kFloat)
-      run(streams<float>(gate, up, out, by_gate, by_up), gate.numel(), activation);
+      run_tiles(streams<float>(gate, up, out, by_gate, by_up), gate.numel(), activation);
     else
-      run(streams<double>(gate, up, out, by_gate, by_up), gate.numel(), activation);
+      run_tiles(streams<double>(gate, up, out, by_gate, by_up), gate.numel(), activation);
     return {by_gate, by_up, at::Tensor()};
   }
 };
@@ -169,7 +171,7 @@ at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activa
                                           fmt::join(up.sizes(), ", ")));
   if (path == Path::plain || !can_fuse({gate, up})) return plain::gated(gate, up, activation);
   if (at::GradMode::is_enabled() && (gate.requires_grad() || up.requires_grad())) return Gated::apply(gate, up, activation);
-  return forward_of(gate.contiguous(), up.contiguous(), activation);
+  return gated_of(gate.contiguous(), up.contiguous(), activation);
 }
 
 }  // namespace cautious::model::ops

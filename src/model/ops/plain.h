@@ -11,4 +11,4 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
 at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& target,
                          double softcap);
 
-}  // namespace cautious::ops::plain
+}  // namespace cautious::model::ops::plain

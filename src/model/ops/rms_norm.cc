@@ -18,9 +18,9 @@ namespace cautious::model::ops {
 namespace {
 
 // Rows of d entries. Sums along a row are in f64: no square of an f32 overflows, and it costs nothing beside the memory. Their
-// bits depend on the instruction set alone; those of the scale's gradient on the shape too, see backward_of().
+// bits depend on the instruction set alone; those of the scale's gradient on the shape too, see norm_gradients_of().
 template <class T>
-struct Forward {
+struct NormForward {
   const T *x, *scale;
   T *y, *inverse;  // inverse: 1 / root per row
   std::int64_t d;
@@ -28,7 +28,7 @@ struct Forward {
 };
 
 template <class T>
-CAUTIOUS_INLINE void forward_loop(const Forward<T>& at, std::int64_t begin, std::int64_t end) {
+CAUTIOUS_INLINE void norm_forward_loop(const NormForward<T>& at, std::int64_t begin, std::int64_t end) {
   const std::int64_t d = at.d;
   const T* __restrict scale = at.scale;
   const T offset = T(at.offset);
@@ -45,7 +45,7 @@ CAUTIOUS_INLINE void forward_loop(const Forward<T>& at, std::int64_t begin, std:
 }
 
 template <class T>
-struct Backward {
+struct NormBackward {
   const T *x, *scale, *inverse, *y;  // y: the incoming gradient
   T *by_x, *by_scale;                // by_scale: a sum over the rows of this call
   std::int64_t d;
@@ -53,7 +53,7 @@ struct Backward {
 };
 
 template <class T>
-CAUTIOUS_INLINE void backward_loop(const Backward<T>& at, std::int64_t begin, std::int64_t end) {
+CAUTIOUS_INLINE void norm_backward_loop(const NormBackward<T>& at, std::int64_t begin, std::int64_t end) {
   const std::int64_t d = at.d;
   const T* __restrict scale = at.scale;
   T* __restrict by_scale = at.by_scale;
@@ -76,12 +76,20 @@ CAUTIOUS_INLINE void backward_loop(const Backward<T>& at, std::int64_t begin, st
   }
 }
 
-CAUTIOUS_CLONES void run(const Forward<float>& at, std::int64_t begin, std::int64_t end) { forward_loop(at, begin, end); }
-CAUTIOUS_CLONES void run(const Forward<double>& at, std::int64_t begin, std::int64_t end) { forward_loop(at, begin, end); }
-CAUTIOUS_CLONES void run(const Backward<float>& at, std::int64_t begin, std::int64_t end) { backward_loop(at, begin, end); }
-CAUTIOUS_CLONES void run(const Backward<double>& at, std::int64_t begin, std::int64_t end) { backward_loop(at, begin, end); }
+CAUTIOUS_CLONES void norm_rows(const NormForward<float>& at, std::int64_t begin, std::int64_t end) {
+  norm_forward_loop(at, begin, end);
+}
+CAUTIOUS_CLONES void norm_rows(const NormForward<double>& at, std::int64_t begin, std::int64_t end) {
+  norm_forward_loop(at, begin, end);
+}
+CAUTIOUS_CLONES void norm_rows(const NormBackward<float>& at, std::int64_t begin, std::int64_t end) {
+  norm_backward_loop(at, begin, end);
+}
+CAUTIOUS_CLONES void norm_rows(const NormBackward<double>& at, std::int64_t begin, std::int64_t end) {
+  norm_backward_loop(at, begin, end);
+}
 
-std::int64_t rows_of(const at::Tensor& x) { return x.numel() == 0 ? 0 : x.numel() / x.size(-1); }
+std::int64_t row_count(const at::Tensor& x) { return x.numel() == 0 ? 0 : x.numel() / x.size(-1); }
 std::int64_t rows_per_job(std::int64_t d) { return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, d)); }
 
 struct Normed {
@@ -90,17 +98,17 @@ struct Normed {
 
 // Of contiguous tensors.
 template <class T>
-Normed forward_of(const at::Tensor& x, const at::Tensor& scale, double offset, double eps) {
-  const std::int64_t rows = rows_of(x), d = x.size(-1);
+Normed normed_of(const at::Tensor& x, const at::Tensor& scale, double offset, double eps) {
+  const std::int64_t rows = row_count(x), d = x.size(-1);
   Normed normed{at::empty(x.sizes(), x.options()), at::empty({rows}, x.options())};
-  const Forward<T> at{
+  const NormForward<T> at{
       x.data_ptr<T>(), scale.data_ptr<T>(), normed.y.data_ptr<T>(), normed.inverse.data_ptr<T>(), d, offset, eps};
-  at::parallel_for(0, rows, rows_per_job(d), [&](std::int64_t begin, std::int64_t end) { run(at, begin, end); });
+  at::parallel_for(0, rows, rows_per_job(d), [&](std::int64_t begin, std::int64_t end) { norm_rows(at, begin, end); });
   return normed;
 }
 
-Normed forward_of(const at::Tensor& x, const at::Tensor& scale, double offset, double eps) {
-  return x.scalar_type() == at::kFloat ? forward_of<float>(x, scale, offset, eps) : forward_of<double>(x, scale, offset, eps);
+Normed normed_of(const at::Tensor& x, const at::Tensor& scale, double offset, double eps) {
+  return x.scalar_type() == at::kFloat ? normed_of<float>(x, scale, offset, eps) : normed_of<double>(x, scale, offset, eps);
 }
 
 struct Gradients {
@@ -110,22 +118,22 @@ struct Gradients {
 // The rows are cut into blocks by the shape alone; each block has its sum for the scale, and these are added in their order. So
 // the bits depend on the shape and the instruction set, not on the number of threads or on which thread took which block.
 template <class T>
-Gradients backward_of(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& inverse, const at::Tensor& y,
-                      double offset) {
-  const std::int64_t rows = rows_of(x), d = x.size(-1);
+Gradients norm_gradients_of(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& inverse, const at::Tensor& y,
+                            double offset) {
+  const std::int64_t rows = row_count(x), d = x.size(-1);
   const std::int64_t per_block = std::max<std::int64_t>(16, (rows + 63) / 64), blocks = (rows + per_block - 1) / per_block;
   const Gradients by{at::empty(x.sizes(), x.options().requires_grad(false)),
                      at::empty({d}, scale.options().requires_grad(false))};
   const at::Tensor sums = at::empty({blocks, d}, by.scale.options());
-  Backward<T> at{
+  NormBackward<T> at{
       x.data_ptr<T>(), scale.data_ptr<T>(), inverse.data_ptr<T>(), y.data_ptr<T>(), by.x.data_ptr<T>(), sums.data_ptr<T>(), d,
       offset};
   const std::int64_t grain = std::max<std::int64_t>(1, rows_per_job(d) / per_block);
   at::parallel_for(0, blocks, grain, [&](std::int64_t first, std::int64_t last) {
-    Backward<T> mine = at;
+    NormBackward<T> mine = at;
     for (std::int64_t block = first; block < last; ++block) {
       mine.by_scale = at.by_scale + block * d;
-      run(mine, block * per_block, std::min(rows, (block + 1) * per_block));
+      norm_rows(mine, block * per_block, std::min(rows, (block + 1) * per_block));
     }
   });
   std::vector<double> total(static_cast<std::size_t>(d), 0.0);
@@ -135,14 +143,14 @@ Gradients backward_of(const at::Tensor& x, const at::Tensor& scale, const at::Te
   return by;
 }
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
+using ::torch::autograd::AutogradContext;
+using ::torch::autograd::variable_list;
 
-class RmsNorm : public torch::autograd::Function<RmsNorm> {
+class RmsNorm : public ::torch::autograd::Function<RmsNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale, double offset, double eps) {
     const at::Tensor whole = x.contiguous(), factors = scale.contiguous();
-    const Normed normed = forward_of(whole, factors, offset, eps);
+    const Normed normed = normed_of(whole, factors, offset, eps);
     context->save_for_backward({whole, factors, normed.inverse});
     context->saved_data["offset"] = offset;
     return normed.y;
@@ -154,8 +162,8 @@ class RmsNorm : public torch::autograd::Function<RmsNorm> {
     const variable_list saved = context->get_saved_variables();
     const double offset = context->saved_data["offset"].toDouble();
     const at::Tensor &x = saved[0], &scale = saved[1], &inverse = saved[2], y = incoming[0].contiguous();
-    const Gradients by = x.scalar_type() == at::kFloat ? backward_of<float>(x, scale, inverse, y, offset)
-                                                       : backward_of<double>(x, scale, inverse, y, offset);
+    const Gradients by = x.scalar_type() == at::kFloat ? norm_gradients_of<float>(x, scale, inverse, y, offset)
+                                                       : norm_gradients_of<double>(x, scale, inverse, y, offset);
     return {by.x, by.scale, at::Tensor(), at::Tensor()};
   }
 };
@@ -168,7 +176,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& scale, double offset,
                                           fmt::join(scale.sizes(), ", "), fmt::join(x.sizes(), ", ")));
   if (path == Path::plain || !can_fuse({x, scale})) return plain::rms_norm(x, scale, offset, eps);
   if (at::GradMode::is_enabled() && (x.requires_grad() || scale.requires_grad())) return RmsNorm::apply(x, scale, offset, eps);
-  return forward_of(x.contiguous(), scale.contiguous(), offset, eps).y;
+  return normed_of(x.contiguous(), scale.contiguous(), offset, eps).y;
 }
 
 }  // namespace cautious::model::ops
