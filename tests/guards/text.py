@@ -1,9 +1,9 @@
-"""Plain rules about files: length, links, no package-registry addresses, the README's example."""
+"""Plain rules about files: length, width, links, no package-registry addresses, the README's example and folder map."""
 import re
 
 from tree import ROOT, files, finish, read
 
-LONGEST = 350
+LONGEST, WIDEST = 350, 120
 # Written apart, so that this file passes its own test.
 REGISTRIES = [".".join(words) for words in (
     ("deb", "debian", "org"), ("archive", "ubuntu", "com"), ("pypi", "org"), ("files", "pythonhosted", "org"),
@@ -19,6 +19,9 @@ for path in files():
     if lines > LONGEST and path.suffix not in (".md", ".json"):
         faults.append(f"{path} has {lines} lines; one idea per file, at most {LONGEST}")
     faults += [f"{path} names the registry {host}; say which package, not from where" for host in REGISTRIES if host in text]
+    if path.suffix in (".md", ".cmake") or path.name == "CMakeLists.txt":
+        wide = [number for number, line in enumerate(text.splitlines(), 1) if len(line) > WIDEST and not line.startswith("|")]
+        faults += [f"{path}:{number} is wider than {WIDEST} characters" for number in wide]
     if path.suffix == ".md":
         for target in LINK.findall(text):
             if re.match(r"[a-z]+:|#", target):
@@ -28,4 +31,9 @@ for path in files():
 
 if f"```cpp\n{read('examples/ten_lines.cc')}```" not in read("README.md"):
     faults.append("README.md does not contain examples/ten_lines.cc word for word in a cpp block")
+top = {path.parts[0] for path in files() if len(path.parts) > 1 and not path.parts[0].startswith(".")}
+rooms = {"/".join(path.parts[:2]) for path in files("src") if len(path.parts) > 2}
+for folder in sorted(top | rooms):
+    if not re.search(rf"^\| \[{folder}\]\(", read("README.md"), re.M):
+        faults.append(f"README.md has no row for the folder {folder}")
 finish(faults, checked)
