@@ -1,4 +1,4 @@
-# Completion of `cautious` for bash: verbs, options and configuration keys as the program itself lists them.
+# Bash completion for `cautious`: verbs, options and configuration keys as the program itself lists them.
 _cautious_keys() {
   cautious train --print-config 2>/dev/null |
     awk '/^\[/ {section = substr($1, 2, length($1) - 2)} /^(# )?[a-z_0-9]+ =/ {sub(/^# /, ""); print "--" section "." $1 "="}'

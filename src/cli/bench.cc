@@ -119,7 +119,8 @@ void print_row(const bench::PolarRow& row) {
 std::pair<int, int> size_of(const std::string& text) {
   const std::size_t cross = text.find('x');
   if (cross == std::string::npos)
-    throw Error(Fault::usage, fmt::format("--sizes {}: write ROWSxCOLS, as 768x3072, or gpt2-small", text));
+    throw Error(Fault::usage,
+                fmt::format("--sizes is {}; write ROWSxCOLS, as in 768x3072, or gpt2-small", base::in_quotes(text)));
   constexpr Range kSide{1, 20000, false, false};
   return {static_cast<int>(base::to_integer("rows of --sizes", text.substr(0, cross), kSide)),
           static_cast<int>(base::to_integer("cols of --sizes", text.substr(cross + 1), kSide))};
@@ -162,7 +163,7 @@ int run(const PolarArguments& given) {
 
 void add_bench_polar(CLI::App& bench, Verb& chosen) {
   CLI::App* polar = bench.add_subcommand(
-      "polar", "Orthogonalisation (Muon) beside the usual three products a step, on the same BLAS and threads.");
+      "polar", "Time Muon's orthogonalization against the usual three products per step, on the same BLAS and threads.");
   polar->footer(
       "  cautious bench polar\n"
       "  cautious bench polar --sizes 768x768,768x3072 --threads 2 --json");
@@ -181,19 +182,19 @@ void add_bench_polar(CLI::App& bench, Verb& chosen) {
   polar->add_option("--schedule", arguments->schedule, "Newton-Schulz coefficients (default: paper)")->type_name("NAME");
   polar
       ->add_option("--rounds", arguments->grid.rounds,
-                   "Interleaved rounds, of which the median counts; valid: [1, 1000] (default: 5)")
+                   "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 5)")
       ->type_name("NUMBER");
   polar->callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, Verb& chosen) {
+CLI::App& add_bench(CLI::App& app, Verb& chosen) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine.");
   bench->require_subcommand(1);
   bench->footer("  cautious bench step --json");
   CLI::App* step =
-      bench->add_subcommand("step", "Time of one optimizer step beside the machine's limit, measured in the same run.");
+      bench->add_subcommand("step", "Time one optimizer step against the machine's limit, measured in the same run.");
   step->footer(
       "  cautious bench step\n"
       "  cautious bench step --sizes 1e6 --threads 1 --json\n"
@@ -203,14 +204,16 @@ void add_bench(CLI::App& app, Verb& chosen) {
     return step->add_option(name, values, help)->delimiter(',')->type_name(type)->expected(1, 64);
   };
   step->add_flag("--json", arguments->json, "One JSON object per line on standard output");
-  list("--sizes", arguments->sizes, "NUMBERS", "Coordinates (default: 1e4,1e6,3e7,1e8; about five minutes and 4 GB)");
+  list("--sizes", arguments->sizes, "NUMBERS",
+       "Numbers of coordinates (default: 1e4,1e6,3e7,1e8; about five minutes and 4 GB)");
   list("--threads", arguments->grid.threads, "NUMBERS", "Thread counts (default: 1,2)");
-  list("--optimizers", arguments->grid.optimizers, "NAMES", "Of sgdm, adamw, lion (default: all)");
+  list("--optimizers", arguments->grid.optimizers, "NAMES", "Among sgdm, adamw, lion (default: all)");
   step->add_option("--rounds", arguments->grid.rounds,
-                   "Interleaved rounds, of which the median counts; valid: [1, 1000] (default: 15)")
+                   "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 15)")
       ->type_name("NUMBER");
   step->callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
   add_bench_polar(*bench, chosen);
+  return *bench;
 }
 
 }  // namespace cautious::cli

@@ -62,7 +62,7 @@ int run(const CompareArguments& args) {
 
 void add_compare(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<CompareArguments>();
-  CLI::App& verb = *app.add_subcommand("compare", "Cautious against plain weight decay on your data, with controls.");
+  CLI::App& verb = *app.add_subcommand("compare", "Compare cautious with plain weight decay on your data, with controls.");
   verb.footer(kCompareExamples);
   study::Comparison& comparison = args->comparison;
   verb.add_option("--optimizer", comparison.optimizer, "sgd, sgdm, adam, adamw, adamc, lion, lion-k, muon (default: adamw)")
@@ -70,16 +70,15 @@ void add_compare(CLI::App& app, Verb& chosen) {
   verb.add_option("--data", comparison.data, "Text to train on: a file, a folder or a known set (default: gcide)")
       ->type_name("PATH");
   verb.add_option("--preset", comparison.preset, "The model (default: nano-300k)")->type_name("NAME");
-  verb.add_option("--seeds", args->seeds, "Matched runs of each arm and lambda (default: 3)")->type_name("N");
-  verb.add_option("--lambdas", args->lambdas, "Weight decays (default: 0.1,0.4,1 with AdamW, else the same lr times lambda)")
+  verb.add_option("--seeds", args->seeds, "Matched runs per arm and lambda (default: 3)")->type_name("N");
+  verb.add_option("--lambdas", args->lambdas, "Weight decays (default: 0.1,0.4,1 for AdamW; for others the same lr * lambda)")
       ->delimiter(',')
       ->type_name("A,B,...");
-  verb.add_option("--lr", args->lr, "Peak of the learning rate (default: one that is good for the nano presets)")
-      ->type_name("RATE");
-  verb.add_option("--steps", args->steps, "Length of a run (default: 20 tokens per parameter)")->type_name("N");
-  verb.add_option("--out", args->out, "Directory of the study; made here, or continued (default: compare-OPTIMIZER)")
+  verb.add_option("--lr", args->lr, "Peak learning rate (default: one that suits the nano presets)")->type_name("RATE");
+  verb.add_option("--steps", args->steps, "Steps per run (default: 20 tokens per parameter)")->type_name("N");
+  verb.add_option("--out", args->out, "Directory of the study, new or to be continued (default: compare-OPTIMIZER)")
       ->type_name("DIR");
-  verb.add_option("--jobs", args->jobs, "Runs at once, each with one thread (default: the cores)")->type_name("N");
+  verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }

@@ -88,7 +88,7 @@ int get(const DataArguments& args) {
 
 void add_data(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<DataArguments>();
-  CLI::App& data = *app.add_subcommand("data", "Real data to train on, fetched by package name.");
+  CLI::App& data = *app.add_subcommand("data", "List and fetch real data sets to train on.");
   data.footer(kDataExamples);
   data.require_subcommand(1);
   const auto add_cache = [args](CLI::App& verb) {
@@ -96,18 +96,19 @@ void add_data(CLI::App& app, Verb& chosen) {
       args->cache = text;
       args->cache_given = true;
     };
-    verb.add_option_function<std::string>("--cache", note, "Where data is kept (default: the user's cache folder)")
+    verb.add_option_function<std::string>("--cache", note, "Where data is kept (default: your cache directory)")
         ->type_name("DIR");
   };
-  CLI::App& sets = *data.add_subcommand("list", "The sets: content, size, licence, package, and whether they are here.");
+  CLI::App& sets =
+      *data.add_subcommand("list", "List the sets: content, size, licence, package, and whether they have been fetched.");
   sets.footer(kDataExamples);
-  sets.add_flag("--json", args->json, "One JSON object a line");
+  sets.add_flag("--json", args->json, "One JSON object per line");
   add_cache(sets);
   sets.callback([args, &chosen] { chosen = [args] { return list(*args); }; });
 
   CLI::App& fetching = *data.add_subcommand("get", "Fetch sets with apt-get or npm and print the paths to train on.");
   fetching.footer(kDataExamples);
-  fetching.add_option("NAME", args->names, "Sets, by the names that 'cautious data list' prints")->required()->type_name("");
+  fetching.add_option("NAME", args->names, "Names of sets, as printed by 'cautious data list'")->required()->type_name("");
   add_cache(fetching);
   fetching.callback([args, &chosen] { chosen = [args] { return get(*args); }; });
 }

@@ -19,31 +19,23 @@ std::filesystem::path sibling_program(const std::string& name) {
   for (const std::filesystem::path& place : {folder / name, folder / "../libexec/cautious" / name}) {
     if (std::filesystem::exists(place, error)) return place;
   }
-  const char* const cure = name == "cautious-train"
-                               ? "this build is without libtorch: install libtorch-dev and build again with "
-                                 "-DCAUTIOUS_TORCH=ON"
-                               : "build again with 'make build'";
-  throw Error(Fault::failure, fmt::format("{} is not beside {}; {}", name, self.string(), cure));
+  const char* const cure = name == "cautious-train" ? "this build has no libtorch: install libtorch-dev and build again with "
+                                                      "-DCAUTIOUS_TORCH=ON"
+                                                    : "build again with 'make build'";
+  throw Error(Fault::failure, fmt::format("{} is not next to {}; {}", name, self.string(), cure));
 }
 
-void add_forwarded(CLI::App& app, Verb& chosen, char** argv) {
-  const auto forward = [&chosen, argv](CLI::App& parent, const char* verb_name, const char* line, const char* program) {
-    CLI::App* verb = parent.add_subcommand(verb_name, line);
-    verb->prefix_command();
-    verb->set_help_flag();
-    verb->callback([&chosen, argv, program] {
-      chosen = [argv, program]() -> int {
-        const std::string path = sibling_program(program).string();
-        execv(path.c_str(), argv);
-        throw Error(Fault::failure, fmt::format("cannot start {}: {}", path, std::strerror(errno)));
-      };
-    });
-  };
-  forward(app, "train", kTrainLine, "cautious-train");
-  forward(app, "sample", kSampleLine, "cautious-train");
-  forward(app, "eval", kEvalLine, "cautious-train");
-  forward(app, "lab", kLabLine, "cautious-lab");
-  forward(*app.get_subcommand("bench"), "train", kBenchTrainLine, "cautious-train");
+void add_forwarded(CLI::App& parent, const char* verb_name, const char* line, const char* program, Verb& chosen, char** argv) {
+  CLI::App* verb = parent.add_subcommand(verb_name, line);
+  verb->prefix_command();
+  verb->set_help_flag();
+  verb->callback([&chosen, argv, program] {
+    chosen = [argv, program]() -> int {
+      const std::string path = sibling_program(program).string();
+      execv(path.c_str(), argv);
+      throw Error(Fault::failure, fmt::format("cannot start {}: {}", path, std::strerror(errno)));
+    };
+  });
 }
 
 }  // namespace cautious::cli

@@ -14,15 +14,19 @@ int main(int argc, char** argv) {
       "  cautious lab toy --out toy\n"
       "  cautious train --help";
   return run_program(argc, argv, kExamples, [argv](CLI::App& app, Verb& chosen) {
-    add_replay(app, chosen);
-    add_bench(app, chosen);
-    add_tokenize(app, chosen);
+    add_forwarded(app, "train", kTrainLine, "cautious-train", chosen, argv);
+    add_forwarded(app, "sample", kSampleLine, "cautious-train", chosen, argv);
+    add_forwarded(app, "eval", kEvalLine, "cautious-train", chosen, argv);
     add_data(app, chosen);
-    add_study(app, chosen);
+    add_tokenize(app, chosen);
     add_compare(app, chosen);
+    add_study(app, chosen);
     add_reproduce(app, chosen);
     add_report(app, chosen);
     add_watch(app, chosen);
-    add_forwarded(app, chosen, argv);
+    add_replay(app, chosen);
+    add_forwarded(app, "lab", kLabLine, "cautious-lab", chosen, argv);
+    CLI::App& bench = add_bench(app, chosen);
+    add_forwarded(bench, "train", kBenchTrainLine, "cautious-train", chosen, argv);
   });
 }

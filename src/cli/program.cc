@@ -76,7 +76,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ch
   return meant.empty() ? "" : fmt::format("; did you mean '{}'", meant);
 }
 
-// The first word that the parser had no use for, an option before a positional one.
+// The first argument that the parser had no use for, an option before a positional one.
 std::string first_extra(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining(true);
   const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with("-"); });
@@ -97,11 +97,11 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> verbs = words(verb, false);
   if (extra.starts_with("-")) {
     const std::string option = extra.substr(0, extra.find('='));
-    return fmt::format("no option {}{}", base::in_quotes(option), suggestion(option, words(verb, true)));
+    return fmt::format("unknown option {}{}", base::in_quotes(option), suggestion(option, words(verb, true)));
   }
   if (!extra.empty() && !verbs.empty())
     return base::unknown("verb", extra, std::vector<std::string_view>(verbs.begin(), verbs.end()));
-  if (!extra.empty()) return fmt::format("one argument too many: {}", base::in_quotes(extra));
+  if (!extra.empty()) return fmt::format("unexpected argument {}", base::in_quotes(extra));
   if (!verbs.empty()) return fmt::format("which verb? choices: {}", base::join(verbs));
   return one_line(error.what());
 }
@@ -129,7 +129,7 @@ int show(const std::string& text) {
 int code_of(Fault fault) { return fault == Fault::usage ? kUsage : fault == Fault::data ? kData : kFailure; }
 
 int run(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
-  CLI::App app("Optimizers with cautious weight decay.", "cautious");
+  CLI::App app("Train neural networks with cautious weight decay, and find out whether it helps.", "cautious");
   app.formatter(std::make_shared<ExamplesFirst>());
   app.set_version_flag("--version", "cautious " CAUTIOUS_VERSION, "Print the version");
   app.set_help_flag("--help,-h", "Print this help");

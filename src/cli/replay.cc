@@ -81,7 +81,7 @@ Trace read_trace(const std::filesystem::path& path) {
   trace.gradient = element_of_type(path, g);
   if (trace.gradient != trace.element && !(trace.element == Element::bf16 && trace.gradient == Element::f32)) {
     refuse_trace(path,
-                 fmt::format("tensor 'g' is {} beside x of {}; expected the same type, or F32 beside BF16", g.type, x.type));
+                 fmt::format("tensor 'g' is {}, but x is {}; expected the same type, or F32 for a BF16 x", g.type, x.type));
   }
   trace.shape = x.shape;
   trace.size = static_cast<std::size_t>(x.elements());
@@ -95,8 +95,8 @@ Trace read_trace(const std::filesystem::path& path) {
   if (const base::TensorInfo* lr = trace.file.find("lr")) trace.lr = numbers(path, trace.file, *lr, trace.steps, kNonnegative);
   if (const base::TensorInfo* x0 = trace.file.find("x0")) {
     if (x0->type != x.type)
-      refuse_trace(path, fmt::format("tensor 'x0' is {} beside x of {}; expected the same type", x0->type, x.type));
-    expect_shape(path, *x0, x.shape, "that of x");
+      refuse_trace(path, fmt::format("tensor 'x0' is {}, but x is {}; expected the same type", x0->type, x.type));
+    expect_shape(path, *x0, x.shape, "the shape of x");
     trace.x0 = trace.file.data(*x0);
   }
   return trace;

@@ -24,7 +24,7 @@ struct Trace {
   std::size_t size = 0;                   // elements of x
   std::int64_t steps = 0;                 // T
   Element element = Element::f32;         // of x and x0
-  Element gradient = Element::f32;        // of g: x's, or f32 beside bf16
+  Element gradient = Element::f32;        // of g: x's, or f32 for a bf16 x
   std::span<const std::byte> x;           // [*shape]
   std::span<const std::byte> g;           // [T, *shape]
   std::span<const std::byte> x0;          // [*shape]; empty if there is none

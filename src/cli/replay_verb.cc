@@ -96,7 +96,7 @@ Options options_of(const ReplayArguments& args) {
   return options;
 }
 
-// What the words alone can tell, before any file is read.
+// What the arguments alone can tell, before any file is read.
 ReplayPlan plan_of(const ReplayArguments& args) {
   ReplayPlan plan;
   plan.recipe = args.recipe.recipe();
@@ -223,14 +223,14 @@ int run(const ReplayArguments& args) {
 
 void add_replay(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<ReplayArguments>();
-  CLI::App& verb = *app.add_subcommand("replay", "Run an optimizer over recorded gradients and write where it ends.");
+  CLI::App& verb = *app.add_subcommand("replay", "Run an optimizer over recorded gradients and write the result.");
   verb.footer(kReplayExamples);
   verb.add_option("TRACE", args->trace,
-                  "safetensors: x (any shape; F64, F32 or BF16), g [T, *x.shape] of x's type (or F32 beside BF16),\n"
-                  "optionally lr F64 [T] (replaces --lr), x0 (anchor, like x)")
+                  "A safetensors file: x (any shape; F64, F32 or BF16), g [T, *x.shape] of x's type (or F32 for a BF16 x),\n"
+                  "and optionally lr F64 [T] (replaces --lr) and x0 (anchor, like x)")
       ->required()
       ->type_name("");
-  verb.add_option("--out", args->out, "safetensors to write: x, the moments, ratio, ratio_strict [T]")
+  verb.add_option("--out", args->out, "safetensors file to write: x, the moments, ratio and ratio_strict [T]")
       ->required()
       ->type_name("FILE")
       ->group("Files");
@@ -240,23 +240,24 @@ void add_replay(CLI::App& app, Verb& chosen) {
     const auto note = [words = &args->words, name](const std::string& text) { (*words)[name] = text; };
     verb.add_option_function<std::string>("--" + name, note, help)->type_name(type)->group(group);
   };
-  option("density_trace", "FILE", "Files", "Densities of decay random: the tensor ratio of an earlier replay");
+  option("density_trace", "FILE", "Files", "Densities for decay random: the tensor 'ratio' of an earlier replay");
   option("lr", "NUMBER", "Schedule", "Learning rate of every step; valid: [0, inf)");
   option("lr_max", "NUMBER", "Schedule", "Peak of the schedule, for the couplings (default: the largest learning rate)");
-  option("wd_schedule", "NAME", "Schedule",
-         "Weight decay from 1 to --wd_final: " + base::join(names_of(Curve{})) + " (default: constant)");
+  option(
+      "wd_schedule", "NAME", "Schedule",
+      "Schedule of the weight decay, from factor 1 to --wd_final: " + base::join(names_of(Curve{})) + " (default: constant)");
   option("wd_final", "NUMBER", "Schedule", "Final factor on the weight decay (default: 0)");
   option("moments", "NAME", "Arithmetic", "Type of the moments: " + base::join(kMoments) + " (default: f32; F64 for F64)");
-  option("rounding", "NAME", "Arithmetic", "Of BF16 parameters: " + base::join(names_of(Rounding{})) + " (default: nearest)");
+  option("rounding", "NAME", "Arithmetic",
+         "Rounding of BF16 parameters: " + base::join(names_of(Rounding{})) + " (default: nearest)");
   option("nonfinite", "NAME", "Arithmetic",
-         "Non-finite gradients: " + base::join(names_of(Nonfinite{})) + " (default: propagate)");
-  option("grad_clip", "NUMBER", "Arithmetic", "Largest norm of the gradient (default: 0, off)");
-  option("update_rms_clip", "NUMBER", "Arithmetic", "Largest RMS of the direction (default: 0, off)");
-  option("seed", "NUMBER", "Arithmetic", "Of decay random and stochastic rounding (default: 0)");
-  option("threads", "NUMBER", "Arithmetic",
-         "Threads; bits do not depend on it, but for muon and nuclear (default: 0, automatic)");
-  verb.add_flag("--quiet", args->quiet, "Only errors on stderr")->group("Messages");
-  verb.add_flag("--json", args->json, "One JSON object on stdout")->group("Messages");
+         "What to do about non-finite gradients: " + base::join(names_of(Nonfinite{})) + " (default: propagate)");
+  option("grad_clip", "NUMBER", "Arithmetic", "Clip the gradient to this norm (default: 0, off)");
+  option("update_rms_clip", "NUMBER", "Arithmetic", "Clip the direction to this RMS (default: 0, off)");
+  option("seed", "NUMBER", "Arithmetic", "Seed of decay random and stochastic rounding (default: 0)");
+  option("threads", "NUMBER", "Arithmetic", "Threads; only the bits of muon and nuclear depend on it (default: 0, automatic)");
+  verb.add_flag("--quiet", args->quiet, "Print errors only")->group("Messages");
+  verb.add_flag("--json", args->json, "Print one JSON object to standard output")->group("Messages");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }
 

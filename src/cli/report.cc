@@ -1,4 +1,4 @@
-// `cautious report`: the report of a study or of a run, written into its directory.
+// `cautious report`: the report of a study or run, written into its directory.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,13 +14,11 @@ namespace cautious::cli {
 
 void add_report(CLI::App& app, Verb& chosen) {
   auto directory = std::make_shared<std::string>();
-  CLI::App& verb = *app.add_subcommand("report", "The report of a study or of a run: report.html, figures and tables.");
+  CLI::App& verb = *app.add_subcommand("report", "Write the report of a study or run: report.html, figures and tables.");
   verb.footer(
       "  cautious report studies/adamw\n"
       "  cautious report runs/first");
-  verb.add_option("DIR", *directory, "A study's directory, or a run's; the report is written into it")
-      ->required()
-      ->type_name("");
+  verb.add_option("DIR", *directory, "Directory of a study or run; the report is written into it")->required()->type_name("");
   verb.callback([&chosen, directory] {
     chosen = [directory] {
       const std::filesystem::path page = study::write_report_of(*directory);

@@ -1,4 +1,4 @@
-// `cautious reproduce`: the paper's experiments by name, at a scale that the machine can do.
+// `cautious reproduce`: the paper's experiments by name, at a scale that the machine can manage.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -52,7 +52,7 @@ std::string duration(double hours) {
   return fmt::format("{:.2g} years", hours / 24 / 365);
 }
 
-// Of several plans the words before the colon, which they have in common.
+// For several plans, the text before the colon, which they have in common.
 std::string title_of(const std::vector<Experiment>& all) {
   const std::string& title = all.front().plan.title;
   return all.size() == 1 ? title : title.substr(0, title.find(':'));
@@ -74,27 +74,28 @@ int list(const ReproduceArguments& args, Scale scale) {
     const std::string time = full ? fmt::format("{:.0f} h", hours) : "about " + duration(hours);
     text += fmt::format(fmt::runtime(kRow), name, all.size(), runs, time, title_of(all));
   }
-  text += full ? "estimated at scale full for one GPU of 989 TFLOP/s in bf16 that does 40% of it\n"
-               : fmt::format("estimated at scale {} for {} runs at once\n", args.scale, args.jobs);
+  text += full ? "estimated at scale full for one GPU of 989 TFLOP/s in bf16 at 40% utilization\n"
+               : fmt::format("estimated at scale {} for {} runs at a time\n", args.scale, args.jobs);
   base::print(text);
   return 0;
 }
 
 std::string described(const Experiment& experiment) {
   const Cost cost = cost_of(experiment);
-  return fmt::format("# {}: {} runs, {:.0f} GPU hours (989 TFLOP/s in bf16, 40% of it), at least {:.1f} GiB each in f32\n{}\n",
-                     experiment.name, cost.runs, cost.gpu_hours, cost.memory / (1 << 30), to_toml(experiment.plan));
+  return fmt::format(
+      "# {}: {} runs, {:.0f} GPU hours (989 TFLOP/s in bf16 at 40% utilization), at least {:.1f} GiB each in f32\n{}\n",
+      experiment.name, cost.runs, cost.gpu_hours, cost.memory / (1 << 30), to_toml(experiment.plan));
 }
 
 int describe(const std::vector<Experiment>& all) {
   std::string text;
   for (const Experiment& experiment : all) text += described(experiment);
   base::print(text);
-  fmt::print(stderr, "cautious: this is the paper's scale, nothing was run; --force runs it on this machine\n");
+  fmt::print(stderr, "cautious: nothing was run, because this is the paper's scale; --force runs it on this machine\n");
   return 0;
 }
 
-// A later stage's plan follows from the results of the one before, so that an interrupted search goes on where it was.
+// A later stage's plan follows from the results of the one before, so that an interrupted search continues where it was.
 int run_stages(const Experiment& experiment, const std::filesystem::path& out, const StudyOptions& options) {
   study::Plan plan = study::without_grid(experiment.plan);
   for (int stage = 1;; ++stage) {
@@ -145,16 +146,18 @@ int run(const ReproduceArguments& args) {
 
 void add_reproduce(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<ReproduceArguments>();
-  CLI::App& verb = *app.add_subcommand("reproduce", "The paper's figures and tables, at the scale of this machine.");
+  CLI::App& verb = *app.add_subcommand("reproduce", "Reproduce the paper's figures and tables at the scale of this machine.");
   verb.footer(kReproduceExamples);
-  verb.add_option("NAME", args->name, "A figure or table, as --list names it, or one of its plans")->type_name("");
-  verb.add_flag("--list", args->list, "Names, numbers of runs and estimated times");
-  verb.add_option("--scale", args->scale, "quick: minutes; day: overnight; full: the paper's, printed only (default: quick)")
+  verb.add_option("NAME", args->name, "A figure or table by its name in --list, or one of its plans")->type_name("");
+  verb.add_flag("--list", args->list, "List names, numbers of runs and estimated times");
+  verb.add_option("--scale", args->scale,
+                  "quick: minutes; day: overnight; full: the paper's own, printed but not run (default: quick)")
       ->type_name("SCALE");
-  verb.add_option("--data", args->data, "Text instead of the plan's: a file, a folder or a known set")->type_name("PATH");
-  verb.add_option("--out", args->out, "Where the studies go, one directory each (default: reproduced/SCALE)")->type_name("DIR");
-  verb.add_option("--jobs", args->jobs, "Runs at once, each with one thread (default: the cores)")->type_name("N");
-  verb.add_flag("--force", args->force, "Run at scale full all the same");
+  verb.add_option("--data", args->data, "Train on this text instead of the plan's: a file, a folder or a known set")
+      ->type_name("PATH");
+  verb.add_option("--out", args->out, "Parent directory of the studies (default: reproduced/SCALE)")->type_name("DIR");
+  verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
+  verb.add_flag("--force", args->force, "Run even at scale full");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }

@@ -56,7 +56,7 @@ int list(const study::Plan& plan) {
 int run(const StudyArguments& args) {
   const study::Plan plan = study::read_plan(args.plan);
   if (args.dry_run) return list(plan);
-  if (args.out.empty()) throw Error(Fault::usage, "--out is not given: the directory of the study");
+  if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the study");
   return run_and_report(
       plan, args.out,
       {.jobs = args.jobs,
@@ -110,7 +110,7 @@ void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& inte
   for (const study::PlannedRun& run : study::expand(plan)) {
     run::RunConfig config = run.config;
     const run::RunConfig::Data& data = config.data;
-    if (data.path.empty()) continue;  // refused by run_study, with the plan's words
+    if (data.path.empty()) continue;  // refused by run_study, which names the plan's line
     if (!seen.insert({data.path, data.val_path, data.val_fraction, data.tokenizer, data.cache, config.model.shape.vocab})
              .second)
       continue;
@@ -148,16 +148,16 @@ int run_and_report(const study::Plan& plan, const std::filesystem::path& out, co
 
 void add_study(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<StudyArguments>();
-  CLI::App& verb = *app.add_subcommand("study", "Run a plan of matched training runs, side by side.");
+  CLI::App& verb = *app.add_subcommand("study", "Run a plan of matched training runs and report what they show.");
   verb.footer(
       "  cautious study plan.toml --dry-run\n"
       "  cautious study plan.toml --out studies/cwd\n"
       "\n"
-      "The same command goes on with a study that was interrupted. Runs that are done are never repeated, so seeds, arms and\n"
-      "points of the grid can be added to the plan later.");
-  verb.add_option("PLAN", args->plan, "The plan, TOML")->required()->type_name("");
-  verb.add_option("--out", args->out, "Directory of the study; made here, or continued")->type_name("DIR");
-  verb.add_option("--jobs", args->jobs, "Runs at once, each with one thread (default: the cores)")->type_name("N");
+      "The same command continues an interrupted study. Finished runs are never repeated, so seeds, arms and grid points\n"
+      "can be added to the plan later.");
+  verb.add_option("PLAN", args->plan, "The plan, a TOML file")->required()->type_name("");
+  verb.add_option("--out", args->out, "Directory of the study, new or to be continued")->type_name("DIR");
+  verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
   verb.add_flag("--dry-run", args->dry_run, "Print the runs with their steps, parameters and tokens; nothing is written");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });

@@ -13,9 +13,9 @@
 namespace cautious::cli {
 
 struct StudyOptions {
-  int jobs = 1;  // processes at once
+  int jobs = 1;  // processes at a time
   bool quiet = false;
-  std::string again;  // the command that goes on with it
+  std::string again;  // the command that continues it
 };
 
 // The cores of this machine.

@@ -32,7 +32,7 @@ void StudyTable::show(const std::vector<FinishedRun>& runs, const std::vector<do
   const double passed = std::chrono::duration<double>(Clock::now() - start_).count();
   std::string last =
       fmt::format("{}  {} < {}", study::overall(runs, progress), base::clock_text(passed), base::clock_text(seconds));
-  if (saving) last = "interrupted; the runs are being saved";
+  if (saving) last = "interrupted; saving the runs";
   if (terminal_) {
     const base::TerminalSize size = base::terminal_size(to_);
     std::vector<std::string> lines =

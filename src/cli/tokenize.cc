@@ -52,19 +52,19 @@ void check_out(const TokenizeArguments& args) {
   }
   const char* const suffix = args.train ? ".json" : ".tokens";  // by which whoever reads the file knows it
   if (std::filesystem::path(args.out).extension() != suffix) {
-    refuse_tokenize(fmt::format("--out is {}; the name of a {} ends in {}", base::in_quotes(args.out),
+    refuse_tokenize(fmt::format("--out is {}; the name of a {} must end in {}", base::in_quotes(args.out),
                                 args.train ? "tokenizer" : "token file", suffix));
   }
 }
 
-// What the words alone can tell.
-void check_words(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
+// What the arguments alone can tell.
+void check_arguments(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
   if (args.train && args.ids) refuse_tokenize("--train and --ids are both given; choose one");
-  if (args.train && tokenizer_given) refuse_tokenize("--train makes a tokenizer; --tokenizer has no place beside it");
-  if (!args.train && args.vocab_given) refuse_tokenize("--vocab belongs to --train");
+  if (args.train && tokenizer_given) refuse_tokenize("--train makes a new tokenizer and cannot be combined with --tokenizer");
+  if (!args.train && args.vocab_given) refuse_tokenize("--vocab needs --train");
   if (!args.train && !tokenizer_given)
     refuse_tokenize("no tokenizer: give --tokenizer bytes or a file, or make one with --train");
-  if (args.ids && out_given) refuse_tokenize("--ids prints on stdout; --out has no place beside it");
+  if (args.ids && out_given) refuse_tokenize("--ids prints to standard output and cannot be combined with --out");
   if (!args.ids && !out_given) refuse_tokenize("nowhere to write: give --out FILE, or --ids to print");
   if (!args.ids) check_out(args);
 }
@@ -83,9 +83,9 @@ base::LiveLine live_line(const TokenizeArguments& args) {
 void summarize(const TokenizeArguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {
   if (args.quiet) return;
-  fmt::print(stderr, "{} documents, {} tokens with the ends of documents, {} bytes, {:.3f} bytes per token{}\n", documents,
-             tokens, bytes, tokens > documents ? static_cast<double>(bytes) / static_cast<double>(tokens - documents) : 0,
-             where);
+  fmt::print(stderr, "{} documents, {} tokens including end-of-document tokens, {} bytes, {:.3f} bytes per token{}\n",
+             documents, tokens, bytes,
+             tokens > documents ? static_cast<double>(bytes) / static_cast<double>(tokens - documents) : 0, where);
 }
 
 int train(const TokenizeArguments& args) {
@@ -148,7 +148,7 @@ int print_ids(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
 }
 
 int run(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
-  check_words(args, tokenizer_given, out_given);
+  check_arguments(args, tokenizer_given, out_given);
   if (args.train) return train(args);
   threads_of(args);
   const data::Tokenizer tokenizer = data::Tokenizer::named(args.tokenizer);
@@ -159,9 +159,10 @@ int run(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
 
 void add_tokenize(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<TokenizeArguments>();
-  CLI::App& verb = *app.add_subcommand("tokenize", "Text to tokens, and training a tokenizer on text.");
+  CLI::App& verb = *app.add_subcommand("tokenize", "Convert text to tokens, or train a tokenizer on text.");
   verb.footer(kTokenizeExamples);
-  verb.add_option("FILE", args->files, "Text (one document), JSONL (one a line, its field \"text\"), or these as .gz or .dz")
+  verb.add_option("FILE", args->files,
+                  "Text (one document per file), JSONL (one per line, in its field \"text\"), or either as .gz or .dz")
       ->required()
       ->type_name("");
   const auto* tokenizer =
@@ -169,19 +170,20 @@ void add_tokenize(CLI::App& app, Verb& chosen) {
                       "bytes; a tokenizer.json; r50k_base, p50k_base, cl100k_base or o200k_base as .tiktoken;\n"
                       "or a folder with a tokenizer.json or with GPT-2's encoder.json and vocab.bpe")
           ->type_name("NAME");
-  const auto* out =
-      verb.add_option("--out", args->out, "File to write: tokens, or the tokenizer.json of --train; replaced if there")
-          ->type_name("FILE");
-  verb.add_flag("--ids", args->ids, "Print the ids instead, one line for each document, without the document ends");
+  const auto* out = verb.add_option("--out", args->out,
+                                    "File to write: tokens, or the tokenizer.json of --train; an existing file is replaced")
+                        ->type_name("FILE");
+  verb.add_flag("--ids", args->ids, "Print the ids instead, one line per document, without end-of-document tokens");
   verb.add_flag("--train", args->train, "Train a byte-level BPE on the files");
-  const auto* vocab = verb.add_option("--vocab", args->vocab,
-                                      fmt::format("Tokens of the trained BPE, with the 256 bytes and <|endoftext|>; valid: {} "
-                                                  "(default: 4096)",
-                                                  to_string(data::kBpeVocab)))
-                          ->type_name("NUMBER");
-  verb.add_option("--threads", args->threads, "Threads; what is written does not depend on it (default: 0, all cores)")
+  const auto* vocab =
+      verb.add_option("--vocab", args->vocab,
+                      fmt::format("Vocabulary of the trained BPE, including the 256 bytes and <|endoftext|>; valid: {} "
+                                  "(default: 4096)",
+                                  to_string(data::kBpeVocab)))
+          ->type_name("NUMBER");
+  verb.add_option("--threads", args->threads, "Threads; the output does not depend on it (default: 0, all cores)")
       ->type_name("NUMBER");
-  verb.add_flag("--quiet", args->quiet, "Only errors on stderr");
+  verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([=, &chosen] {
     args->vocab_given = vocab->count() > 0;
     chosen = [args, tokenizer_given = tokenizer->count() > 0, out_given = out->count() > 0] {

@@ -16,7 +16,7 @@ using Verb = std::function<int()>;
 
 // Of `cautious`.
 void add_replay(CLI::App& app, Verb& chosen);
-void add_bench(CLI::App& app, Verb& chosen);
+CLI::App& add_bench(CLI::App& app, Verb& chosen);
 void add_tokenize(CLI::App& app, Verb& chosen);
 void add_data(CLI::App& app, Verb& chosen);
 void add_study(CLI::App& app, Verb& chosen);
@@ -33,17 +33,17 @@ void add_bench_train(CLI::App& bench, Verb& chosen);
 
 // Verbs of other programs, seen from `cautious`: one line each; help and options are the other program's.
 inline constexpr const char* kTrainLine = "Train a Transformer on text.";
-inline constexpr const char* kSampleLine = "Let a trained model continue a text.";
-inline constexpr const char* kEvalLine = "Loss, bits per byte and accuracy of a trained model on a text.";
-inline constexpr const char* kBenchTrainLine = "Training speed beside plain libtorch and the machine's own matrix product.";
-inline constexpr const char* kLabLine = "The paper's theory, run: claims with numbers, figures, one page.";
+inline constexpr const char* kSampleLine = "Continue a text with a trained model.";
+inline constexpr const char* kEvalLine = "Measure a trained model on a text: loss, bits per byte, accuracy.";
+inline constexpr const char* kBenchTrainLine =
+    "Measure training speed next to plain libtorch and the machine's own matrix product.";
+inline constexpr const char* kLabLine = "Check the paper's theory numerically: claims with numbers, figures, one page.";
 
-// "cautious-train" or "cautious-lab": beside this program, as built, or where it is installed; otherwise an Error that says how
-// to get it.
+// "cautious-train" or "cautious-lab": next to this program, as built, or where it is installed; otherwise an Error that says
+// how to get it.
 std::filesystem::path sibling_program(const std::string& name);
 
-// Adds `train`, `sample`, `eval`, `lab` and `bench train` (after `bench` itself), which replace this process by the other
-// program with the same arguments.
-void add_forwarded(CLI::App& app, Verb& chosen, char** argv);
+// Adds a verb that replaces this process by the other program, with the same arguments.
+void add_forwarded(CLI::App& parent, const char* verb_name, const char* line, const char* program, Verb& chosen, char** argv);
 
 }  // namespace cautious::cli

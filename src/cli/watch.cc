@@ -85,13 +85,13 @@ int bound_port(httplib::Server& server, int port) {
   });
   const int bound = port == 0 ? server.bind_to_any_port(kHost) : server.bind_to_port(kHost, port) ? port : -1;
   if (bound >= 0) return bound;
-  throw Error(Fault::failure, fmt::format("port {} of {} cannot be used, another program may have it; give another: --port {}",
-                                          port, kHost, port < 65535 ? port + 1 : 8765));
+  throw Error(Fault::failure, fmt::format("port {} on {} cannot be used, another program may be using it; try --port {}", port,
+                                          kHost, port < 65535 ? port + 1 : 8765));
 }
 
 int watch(const WatchArguments& args) {
   base::check_range("--port", args.port, kPorts);
-  study::html_of(args.directory);  // what is no study or run is refused at once
+  study::html_of(args.directory);  // anything but a study or a run is refused at once
   Watched watched(args.directory);
   httplib::Server server;
   server.Get("/", [&](const httplib::Request&, httplib::Response& answer) {
@@ -107,7 +107,7 @@ int watch(const WatchArguments& args) {
   std::thread serving([&] { server.listen_after_bind(); });
   fmt::print("http://{}:{}/\n", kHost, port);
   std::fflush(stdout);
-  fmt::print(stderr, "watching {}; Ctrl-C ends\n", args.directory);
+  fmt::print(stderr, "watching {}; press Ctrl-C to stop\n", args.directory);
   while (interruptible.noted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   server.stop();
   serving.join();
@@ -118,12 +118,12 @@ int watch(const WatchArguments& args) {
 
 void add_watch(CLI::App& app, Verb& chosen) {
   auto args = std::make_shared<WatchArguments>();
-  CLI::App& verb = *app.add_subcommand("watch", "The report of a study or of a run as a page that follows it.");
+  CLI::App& verb = *app.add_subcommand("watch", "Serve the report of a study or run as a page that updates itself.");
   verb.footer(
       "  cautious watch studies/adamw\n"
       "  cautious watch runs/first --port 9000");
-  verb.add_option("DIR", args->directory, "A study's directory, or a run's; nothing is written")->required()->type_name("");
-  verb.add_option("--port", args->port, "Port of 127.0.0.1; 0 is any that is free (default: 8765)")->type_name("NUMBER");
+  verb.add_option("DIR", args->directory, "Directory of a study or run; nothing is written")->required()->type_name("");
+  verb.add_option("--port", args->port, "Port on 127.0.0.1; 0 picks a free one (default: 8765)")->type_name("NUMBER");
   verb.callback([&chosen, args] { chosen = [args] { return watch(*args); }; });
 }
 

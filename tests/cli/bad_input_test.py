@@ -63,14 +63,14 @@ class BadInput(unittest.TestCase):
     def test_words(self):
         see = "see 'cautious --help'"
         for words, command in (
-                ([see, "choices: replay, lab, bench"], []),
+                ([see, "choices: train, sample, eval"], []),
                 ([see, "no verb named 'repaly'", "did you mean 'replay'?"], ["repaly"]),
-                ([see, "no option '--versoin'", "'--version'"], ["--versoin"]),
-                ([see, "no option '-x'"], ["-x"]),
+                ([see, "unknown option '--versoin'", "'--version'"], ["--versoin"]),
+                ([see, "unknown option '-x'"], ["-x"]),
                 ("TRACE is required", ["replay"]),
                 ("--out is required", ["replay", self.trace, *ADAMW]),
                 ("--optimizer is required", ["replay", self.trace, "--out", self.out]),
-                ("one argument too many: 'b'", ["replay", self.trace, "b", *ADAMW, "--out", self.out]),
+                ("unexpected argument 'b'", ["replay", self.trace, "b", *ADAMW, "--out", self.out]),
                 ("--lr", ["replay", self.trace, "--optimizer", "adamw", "--out", self.out, "--lr"])):
             self.refused(USAGE, words, command)
 
@@ -81,8 +81,8 @@ class BadInput(unittest.TestCase):
                 (["lr is '', not a number"], "--optimizer", "adamw", "--lr", ""),
                 (["no decay named 'cautios'", "did you mean 'cautious'?", "layerwise"], *ADAMW, "--decay", "cautios"),
                 (["no decay named 'a\\x0ab'"], *ADAMW, "--decay", "a\nb"),
-                (["no option '--betta1'; did you mean '--beta1'; see", "see 'cautious replay --help'"], *ADAMW, "--betta1", 0.9),
-                (["no option '--weight-decay'", "'--weight_decay'"], *ADAMW, "--weight-decay=0.1"),
+                (["unknown option '--betta1'; did you mean '--beta1'; see", "see 'cautious replay --help'"], *ADAMW, "--betta1", 0.9),
+                (["unknown option '--weight-decay'", "'--weight_decay'"], *ADAMW, "--weight-decay=0.1"),
                 (["no field of adam", "'beta'", "choices: beta1, beta2, eps"], *ADAMW, "--beta", 0.9),
                 (["no field of adam", "'density'"], *ADAMW, "--density", 0.9),
                 (["no coupling named 'corected'", "'corrected'"], *ADAMW, "--coupling", "corected"),
@@ -196,14 +196,14 @@ class BadInput(unittest.TestCase):
                 (["'g' has shape [24]"], {"x": X, "g": G.ravel()}),
                 (["'g' has shape [4, 2, 4]"], {"x": X, "g": np.ones((4, 2, 4))}),
                 (["'x' is I64", "F64, F32, BF16"], {"x": X.astype(np.int64), "g": G}),
-                (["'g' is F32 beside x of F64"], {"x": X, "g": G.astype(np.float32)}),
-                (["'g' is F64 beside x of BF16"], {"x": trace_file.Bf16.nearest(X), "g": G}),
+                (["'g' is F32, but x is F64"], {"x": X, "g": G.astype(np.float32)}),
+                (["'g' is F64, but x is BF16"], {"x": trace_file.Bf16.nearest(X), "g": G}),
                 (["'lr' is F32", "F64"], {**GOOD, "lr": good.astype(np.float32)}),
                 (["'lr' has shape [3]", "[4]"], {**GOOD, "lr": good[:3]}),
                 (["'lr' is -1 at step 2", "[0, inf)"], {**GOOD, "lr": np.array([1, -1, 1, 1.0])}),
                 (["'lr' is nan at step 4"], {**GOOD, "lr": np.array([1, 1, 1, np.nan])}),
                 (["'lr' is inf at step 1"], {**GOOD, "lr": np.array([np.inf, 1, 1, 1])}),
-                (["'x0' is F32 beside x of F64"], {**GOOD, "x0": X.astype(np.float32)}),
+                (["'x0' is F32, but x is F64"], {**GOOD, "x0": X.astype(np.float32)}),
                 (["'x0' has shape [3, 2]"], {**GOOD, "x0": X.reshape(3, 2)})):
             self.refused_trace(words, tensors)
 

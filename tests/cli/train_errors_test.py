@@ -20,7 +20,7 @@ class Refusals(Training):
         self.refused(2, ["data.path", "cautious data list"], "train", "--preset", "nano-100k", *out)
         self.refused(2, ["--out"], "train", data)
         self.refused(2, ["has no value"], "train", data, *out, "--train.steps")
-        self.refused(2, ["one argument too many", "'corpus.txt'"], "train", "corpus.txt")
+        self.refused(2, ["unexpected argument", "'corpus.txt'"], "train", "corpus.txt")
         self.refused(2, ["train.seq_len", "1000", "model.context"], "train", data, "--preset", "nano-100k", "--train.seq_len=1000", *out)
         bad = self.folder / "bad.toml"
         bad.write_text("[optimizer]\nlr = 1e-3\nbeta3 = 1\n")

@@ -1,4 +1,4 @@
-"""`cautious watch` and `cautious report` from end to end: the page follows the files, only this machine is served, Ctrl-C ends.
+"""`cautious watch` and `cautious report` from end to end: the page follows the files, only this machine is served, Ctrl-C stops it.
 
 usage: watch_test.py PROGRAM STUDY_SAMPLE_WRITE
 """
@@ -81,7 +81,7 @@ class Watch(unittest.TestCase):
         port = self.start(self.study).rstrip("/").rsplit(":", 1)[1]
         code, words = self.refused("watch", self.study, "--port", port)
         self.assertEqual(code, 1)
-        self.assertIn(f"port {port} of 127.0.0.1 cannot be used", words)
+        self.assertIn(f"port {port} on 127.0.0.1 cannot be used", words)
 
     def test_bad_words(self):
         for arguments, code, words in (

@@ -17,7 +17,7 @@
 namespace cautious::cli {
 namespace {
 
-// Part of the matrix product's speed that a training step reaches (docs/performance.md): small products reach less.
+// Fraction of the matrix product's speed that a training step reaches (docs/performance.md): small products reach less.
 double reached(const model::ModelConfig& config) { return config.width >= 256 ? 0.75 : config.width >= 128 ? 0.6 : 0.4; }
 
 std::string bytes(double count) {
@@ -49,7 +49,7 @@ Trained load_trained(const std::string& run) {
   Trained trained{checkpoint, data::Tokenizer::read(words), model::load_model(checkpoint)};
   const std::int64_t vocab = trained.model->config().vocab;
   if (trained.tokenizer.vocab() > vocab) {
-    throw Error(Fault::data, fmt::format("{} has a vocabulary of {}, but the model beside it one of {}: it is not the "
+    throw Error(Fault::data, fmt::format("{} has a vocabulary of {}, but the model next to it has one of {}: it is not the "
                                          "tokenizer that the model was trained with",
                                          words.string(), trained.tokenizer.vocab(), vocab));
   }
@@ -72,14 +72,14 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
                                 shape.layers, shape.width, shape.heads, shape.head_size, shape.hidden, shape.vocab)));
   lines.push_back(line("parameters", fmt::format("{} ({} of them embedding and output)", size.parameters, size.embedding)));
   if (data != nullptr) {
-    lines.push_back(line("data", fmt::format("{} tokens to train on, {} to validate: {}", data->train_tokens,
+    lines.push_back(line("data", fmt::format("{} training tokens, {} validation tokens: {}", data->train_tokens,
                                              data->validation_tokens, data->split)));
   }
   lines.push_back(line("optimizer", fmt::format("{} lr={} {}", to_string(config.optimizer.recipe),
                                                 base::to_text(config.optimizer.lr), cautious::name_of(config.schedule.kind))));
   lines.push_back(line(
       "step", fmt::format("batch {} x {} tokens{}, {:.3g} FLOP per token, {:.3g} FLOP per step", config.train.batch_size,
-                          sequence, config.train.grad_accum > 1 ? fmt::format(" in {} parts", config.train.grad_accum) : "",
+                          sequence, config.train.grad_accum > 1 ? fmt::format(" in {} chunks", config.train.grad_accum) : "",
                           size.flops_per_token, size.flops_per_token * static_cast<double>(per_step))));
   lines.push_back(line(
       "tokens",
@@ -91,7 +91,7 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
                             config.model.recompute ? " with recomputation" : "", bytes(train::memory_available()))));
   lines.push_back(
       line("machine", fmt::format("{}, {} of {} cores, {}", here.cpu, config.train.threads, here.cores, linear::blas_name())));
-  lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s of matrix products, {:.0f}% of it in training",
+  lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s in matrix products, {:.0f}% of that in training",
                                            duration(seconds), gflops, 100 * reached(shape))));
   return lines;
 }

@@ -1,4 +1,4 @@
-// cautious bench train: training speed beside plain libtorch and the machine's own matrix product.
+// cautious bench train: training speed next to plain libtorch and the machine's own matrix product.
 #include <unistd.h>
 
 #include <cstdio>
@@ -82,9 +82,9 @@ void add_bench_train(CLI::App& bench, Verb& chosen) {
       ->expected(1, 64);
   verb.add_option("--threads", args->grid.threads, "Threads (default: 2)")->type_name("NUMBER");
   verb.add_option("--rounds", args->grid.rounds,
-                  "Interleaved rounds, of which the median counts; valid: [1, 1000] (default: 9)")
+                  "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 9)")
       ->type_name("NUMBER");
-  verb.add_flag("--recompute", args->grid.recompute, "With activation recomputation in our model");
+  verb.add_flag("--recompute", args->grid.recompute, "Recompute activations in our model");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }
 

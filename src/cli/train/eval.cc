@@ -89,17 +89,18 @@ void add_eval(CLI::App& app, Verb& chosen) {
   verb.footer(
       "  cautious eval runs/first --data held_out.txt\n"
       "  cautious eval runs/first --data shards/ more.jsonl --tokens 1000000 --json");
-  verb.add_option("RUN", args->run, "A run's directory (its newest checkpoint), a checkpoint, or a model's folder")
+  verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
       ->required()
       ->type_name("");
   verb.add_option("--data", args->data, "Text, JSONL or token files, folders of these, or the name of a known set")
       ->required()
       ->expected(1, 1000)
       ->type_name("FILE...");
-  verb.add_option("--tokens", args->tokens, "About so many, evenly spaced; 0 is all (default: 0)")->type_name("NUMBER");
+  verb.add_option("--tokens", args->tokens, "About this many tokens, evenly spaced; 0 means all (default: 0)")
+      ->type_name("NUMBER");
   verb.add_option("--batch", args->batch, "Windows at a time; changes speed and memory only (default: 8)")->type_name("NUMBER");
-  verb.add_option("--threads", args->threads, "Threads; 0 is one per core (default: 0)")->type_name("NUMBER");
-  verb.add_flag("--json", args->json, "One JSON object on standard output");
+  verb.add_option("--threads", args->threads, "Threads; 0 means one per core (default: 0)")->type_name("NUMBER");
+  verb.add_flag("--json", args->json, "Print one JSON object to standard output");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }
 

@@ -48,7 +48,7 @@ class Writer {
     base::Utf8Stream characters;
     base::print(characters.add(args_.prompt));
     try {
-      go_on(sampling, interruptible, characters);
+      continue_text(sampling, interruptible, characters);
     } catch (const Interrupted&) {
       base::print(characters.finish() + "\n");
       throw;
@@ -65,7 +65,7 @@ class Writer {
     return {ids.begin(), ids.end()};
   }
 
-  void go_on(const model::Sampling& sampling, const Interruptible& interruptible, base::Utf8Stream& characters) {
+  void continue_text(const model::Sampling& sampling, const Interruptible& interruptible, base::Utf8Stream& characters) {
     using Clock = std::chrono::steady_clock;
     model::Decoder decoder(*trained_.model);
     at::Tensor logits = decoder.feed(start());
@@ -118,21 +118,25 @@ void add_sample(CLI::App& app, Verb& chosen) {
   verb.footer(
       "  cautious sample runs/first --prompt 'The cat'\n"
       "  cautious sample runs/first --prompt '' --tokens 500 --temperature 1 --top_p 0.95 --count 3");
-  verb.add_option("RUN", args->run, "A run's directory (its newest checkpoint), a checkpoint, or a model's folder")
+  verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
       ->required()
       ->type_name("");
-  verb.add_option("--prompt", args->prompt, "The text to continue; empty starts a document")->required()->type_name("TEXT");
-  verb.add_option("--tokens", args->tokens, "At most so many; the end of the document ends it too (default: 200)")
+  verb.add_option("--prompt", args->prompt, "Text to continue; empty starts a new document")->required()->type_name("TEXT");
+  verb.add_option("--tokens", args->tokens,
+                  "Generate at most this many tokens; the end of the document also stops (default: 200)")
       ->type_name("NUMBER");
-  verb.add_option("--temperature", args->sampling.temperature, "0 takes the most likely token; valid: [0, inf) (default: 0.8)")
+  verb.add_option("--temperature", args->sampling.temperature,
+                  "0 always picks the most likely token; valid: [0, inf) (default: 0.8)")
       ->type_name("NUMBER");
-  verb.add_option("--top_k", args->sampling.top_k, "Only the most likely so many; 0 is all (default: 0)")->type_name("NUMBER");
+  verb.add_option("--top_k", args->sampling.top_k, "Keep the k most likely tokens; 0 keeps all (default: 0)")
+      ->type_name("NUMBER");
   verb.add_option("--top_p", args->sampling.top_p,
-                  "Only the smallest set with at least this probability; valid: (0, 1] (default: 1)")
+                  "Keep the smallest set of tokens with at least this probability; valid: (0, 1] (default: 1)")
       ->type_name("NUMBER");
-  verb.add_option("--seed", args->sampling.seed, "Of the first text; the next ones count on (default: 0)")->type_name("NUMBER");
-  verb.add_option("--count", args->count, "Texts, with a line --- between them (default: 1)")->type_name("NUMBER");
-  verb.add_option("--threads", args->threads, "Threads; 0 is one per core (default: 0)")->type_name("NUMBER");
+  verb.add_option("--seed", args->sampling.seed, "Seed of the first text; each further text adds 1 (default: 0)")
+      ->type_name("NUMBER");
+  verb.add_option("--count", args->count, "Number of texts, separated by a line --- (default: 1)")->type_name("NUMBER");
+  verb.add_option("--threads", args->threads, "Threads; 0 means one per core (default: 0)")->type_name("NUMBER");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }
 

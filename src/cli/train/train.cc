@@ -31,7 +31,7 @@ struct TrainArguments {
   std::vector<std::pair<std::string, std::string>> overrides;
 };
 
-// Words that are no option of their own: --section.key=value or --section.key value.
+// Arguments that are not options of their own: --section.key=value or --section.key value.
 std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<std::string>& words, const CLI::App& verb) {
   std::vector<std::pair<std::string, std::string>> result;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -43,7 +43,7 @@ std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<
       }
       const std::vector<std::string_view> choices(names.begin(), names.end());
       throw Error(Fault::usage, word.starts_with("-") ? base::unknown("option", word.substr(0, word.find('=')), choices)
-                                                      : fmt::format("one argument too many: {}", base::in_quotes(word)));
+                                                      : fmt::format("unexpected argument {}", base::in_quotes(word)));
     }
     const std::size_t equal = word.find('=');
     if (equal == std::string::npos && i + 1 == words.size()) {
@@ -55,10 +55,10 @@ std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<
   return result;
 }
 
-// What may change when a run goes on: how it is watched and saved, never what it computes.
+// What may change when a run is continued: how it is watched and saved, never what it computes.
 void check_resumed(const TrainArguments& args) {
   if (!args.config.empty() || !args.preset.empty()) {
-    throw Error(Fault::usage, fmt::format("--resume goes on with {}/config.toml; leave out --{}", args.out,
+    throw Error(Fault::usage, fmt::format("--resume continues with {}/config.toml; remove --{}", args.out,
                                           args.config.empty() ? "preset" : "config"));
   }
   for (const auto& [key, value] : args.overrides) {
@@ -91,7 +91,7 @@ run::RunConfig config_of(const TrainArguments& args) {
     check_resumed(args);
     source.file = std::filesystem::path(args.out) / "config.toml";
     if (!std::filesystem::exists(*source.file)) {
-      throw Error(Fault::usage, fmt::format("--resume: {} has no config.toml, so no run to continue", args.out));
+      throw Error(Fault::usage, fmt::format("--resume: {} is not a run directory: it has no config.toml", args.out));
     }
   }
   return settled(run::read_config(source));
@@ -102,7 +102,7 @@ int report(const TrainArguments& args, const train::RunResult& result, int signa
   switch (result.outcome) {
     case train::Outcome::stopped:
       fmt::print(stderr, "cautious: {}; {}; to continue: {}\n", signal != 0 ? "interrupted" : "cannot write to standard output",
-                 saved.empty() ? "no step was done yet" : fmt::format("step {} is saved", result.state.step),
+                 saved.empty() ? "no step was completed" : fmt::format("step {} is saved", result.state.step),
                  train::resume_command(args.out));
       return signal != 0 ? 128 + signal : 1;
     case train::Outcome::diverged:
@@ -142,7 +142,7 @@ int train(const TrainArguments& args, const run::RunConfig& config) {
 
 int run(TrainArguments& args, const CLI::App& verb) {
   args.overrides = overrides_of(verb.remaining(), verb);
-  if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume continues the run in --out, which is not given");
+  if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume needs --out, the directory of the run to continue");
   const run::RunConfig config = config_of(args);
   if (args.print_config) {
     base::print(to_toml(config));
@@ -155,7 +155,7 @@ int run(TrainArguments& args, const CLI::App& verb) {
   if (config.data.path.empty()) {
     throw Error(Fault::usage, "data.path is not set; give --data.path=FILE, or a set's name from 'cautious data list'");
   }
-  if (args.out.empty()) throw Error(Fault::usage, "--out is not given: the directory of the run");
+  if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the run");
   return train(args, config);
 }
 
@@ -172,15 +172,15 @@ void add_train(CLI::App& app, Verb& chosen) {
       "  cautious train --preset nano-1m --print-config > run.toml\n"
       "\n"
       "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"
-      "what they mean and what is valid. The command line goes before the file, the file before the preset.");
-  verb.add_option("--config", args->config, "Configuration, TOML")->type_name("FILE");
+      "meanings and valid ranges. The command line overrides the file, and the file overrides the preset.");
+  verb.add_option("--config", args->config, "Configuration file, TOML")->type_name("FILE");
   verb.add_option("--preset", args->preset, "Model: " + base::join(model::preset_names()))->type_name("NAME");
-  verb.add_option("--out", args->out, "Directory of the run; made here, never overwritten")->type_name("DIR");
-  verb.add_flag("--resume", args->resume, "Go on with the run in --out, as if it had never stopped");
+  verb.add_option("--out", args->out, "Directory of the run; created, never overwritten")->type_name("DIR");
+  verb.add_flag("--resume", args->resume, "Continue the run in --out as if it had never stopped");
   verb.add_flag("--dry-run", args->dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
-  verb.add_flag("--print-config", args->print_config, "Print the resolved configuration and stop");
+  verb.add_flag("--print-config", args->print_config, "Print the resolved configuration and exit");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
-  verb.add_flag("--json", args->json, "Print every row of the metrics as a JSON object on standard output");
+  verb.add_flag("--json", args->json, "Print every row of the metrics as a JSON object to standard output");
   verb.allow_extras();
   verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return run(*args, verb); }; });
 }
