@@ -84,17 +84,17 @@ struct Options {
   static constexpr auto identity() {
     return std::tuple{
         Choice{"moments", &Options::moments, "type of the moments; those of f64 parameters are f64", kMoments},
-        Choice{"rounding", &Options::rounding, "of bf16 parameters"},
-        Field{"seed", &Options::seed, kSeed, "of decay random and stochastic rounding"},
-        Field{"grad_clip", &Options::grad_clip, kNonnegative, "largest norm of the whole gradient; 0: off"},
-        Field{"update_rms_clip", &Options::update_rms_clip, kNonnegative, "largest RMS of a tensor's direction u; 0: off"}};
+        Choice{"rounding", &Options::rounding, "rounding of bf16 parameters"},
+        Field{"seed", &Options::seed, kSeed, "seed of decay random and stochastic rounding"},
+        Field{"grad_clip", &Options::grad_clip, kNonnegative, "clip the whole gradient to this norm; 0: off"},
+        Field{"update_rms_clip", &Options::update_rms_clip, kNonnegative, "clip a tensor's direction u to this RMS; 0: off"}};
   }
   static constexpr auto fields() {
     return std::tuple_cat(
         identity(),
-        std::tuple{Choice{"nonfinite", &Options::nonfinite, "what a NaN or infinite gradient does"},
+        std::tuple{Choice{"nonfinite", &Options::nonfinite, "what to do about a NaN or infinite gradient"},
                    Choice{"norms", &Options::norms, "sums of squares in the step report; counts are always there"},
-                   Field{"threads", &Options::threads, kThreads, "0: OpenMP's default"},
+                   Field{"threads", &Options::threads, kThreads, "number of threads; 0: OpenMP's default; only the bits of muon and nuclear depend on it"},
                    Choice{"isa", &Options::isa, "instruction set; CAUTIOUS_ISA in the environment overrides best"}});
   }
 };

@@ -29,10 +29,7 @@ std::vector<TomlEntry> entries_of(const toml::table& table, const File& file) {
 
 TomlValue copied(const toml::node& node, const File& file) {
   using Kind = TomlValue::Kind;
-  TomlValue value{.kind = Kind::date,
-                  .begin = position(node.source().begin),
-                  .end = position(node.source().end),
-                  .file = file};
+  TomlValue value{.kind = Kind::date, .begin = position(node.source().begin), .end = position(node.source().end), .file = file};
   if (const auto* string = node.as_string()) {
     value.kind = Kind::string;
     value.text = string->get();
@@ -83,10 +80,10 @@ std::string TomlValue::described() const {
   }
 }
 
-void TomlValue::refuse(std::string_view message) const { throw Error(Fault::usage, fmt::format("{}: {}", where(), message)); }
+void TomlValue::refuse(std::string_view message) const { throw Error(Fault::usage, std::string(message), {.where = where()}); }
 
 void TomlValue::refuse_at_column(std::string_view message, unsigned further) const {
-  throw Error(Fault::usage, fmt::format("{}:{}: {}", where(), begin.column + further, message));
+  throw Error(Fault::usage, std::string(message), {.where = fmt::format("{}:{}", where(), begin.column + further)});
 }
 
 TomlValue parse_toml(std::string_view text, const std::string& file) try {
@@ -94,8 +91,8 @@ TomlValue parse_toml(std::string_view text, const std::string& file) try {
 } catch (const toml::parse_error& error) {
   const toml::source_position at = error.source().begin;
   // The description may repeat bytes of the file.
-  throw Error(Fault::usage,
-              fmt::format("{}:{}:{}: not TOML: {}", file, at.line, at.column, in_one_line(error.description())));
+  throw Error(Fault::usage, "not TOML: " + in_one_line(error.description()),
+              {.where = fmt::format("{}:{}:{}", file, at.line, at.column)});
 }
 
 TomlValue read_toml(const std::filesystem::path& file, Reading reading) {

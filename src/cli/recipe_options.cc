@@ -86,8 +86,8 @@ void RecipeOptions::add_to(CLI::App& app) {
       ->group(kGroup)
       ->type_name("NAME");
   for (const auto& [name, meanings] : all_fields()) {
-    const std::string& valid = meanings.front().field.valid;
-    const char* type = valid.find_first_of("[(") == 0 ? "NUMBER" : valid.starts_with("numbers") ? "NUMBERS" : "NAME";
+    const FieldKind kind = meanings.front().field.kind;
+    const char* const type = kind == FieldKind::choice ? "NAME" : kind == FieldKind::numbers ? "NUMBERS" : "NUMBER";
     app.add_option_function<std::string>(
            "--" + name, [this, field = name](const std::string& text) { given_[field] = text; }, help_of(meanings))
         ->group(kGroup)

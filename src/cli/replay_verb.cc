@@ -2,6 +2,7 @@
 // OUT appears complete or not at all; it is a function of the inputs, so an old one is replaced.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -33,9 +34,8 @@ constexpr const char* kReplayExamples =
     "  cautious replay trace.safetensors --optimizer adamw --decay random --density_trace cautious.safetensors --lr 1e-3 --out "
     "random.safetensors";
 
-constexpr Range kReplayThreads{0, 4096, false, false};
-constexpr Range kSeed{0, 0x1p63, false, true};
-constexpr std::array<std::string_view, 2> kMoments{"f32", "bf16"};
+// Options that the output does not name: the tensors have the moments' type, and bits do not depend on the rest.
+constexpr std::array<std::string_view, 3> kUnrecorded{"moments", "threads", "isa"};
 
 struct ReplayArguments {
   std::string trace, out;
@@ -53,6 +53,11 @@ struct ReplayArguments {
 
 void say(const ReplayArguments& args, const std::string& line) {
   if (!args.quiet) fmt::print(stderr, "{}\n", line);
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
 }
 
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
@@ -78,21 +83,18 @@ void check_out(const ReplayArguments& args) {
     throw Error(Fault::failure, fmt::format("cannot write {}: it is a directory", args.out));
 }
 
+// All fields of Options but one: norms belong to the step report, of which a replay writes the counts only.
+std::vector<FieldInfo> option_fields(const Options& options) {
+  std::vector<FieldInfo> list = fields(options);
+  std::erase_if(list, [](const FieldInfo& field) { return field.name == "norms"; });
+  return list;
+}
+
 Options options_of(const ReplayArguments& args) {
   Options options;
-  if (const auto* text = args.find("moments")) {
-    options.moments = base::index_of_name("moments type", *text, kMoments) == 0 ? Element::f32 : Element::bf16;
+  for (const FieldInfo& field : option_fields(options)) {
+    if (const auto* text = args.find(field.name)) set(options, field.name, *text);
   }
-  if (const auto* text = args.find("rounding")) options.rounding = base::named<Rounding>("rounding", *text);
-  if (const auto* text = args.find("nonfinite")) {
-    options.nonfinite = base::named<Nonfinite>("nonfinite policy", *text);
-  }
-  if (const auto* text = args.find("grad_clip")) options.grad_clip = base::to_number("grad_clip", *text, kNonnegative);
-  if (const auto* text = args.find("update_rms_clip"))
-    options.update_rms_clip = base::to_number("update_rms_clip", *text, kNonnegative);
-  if (const auto* text = args.find("seed")) options.seed = static_cast<std::uint64_t>(base::to_integer("seed", *text, kSeed));
-  if (const auto* text = args.find("threads"))
-    options.threads = static_cast<int>(base::to_integer("threads", *text, kReplayThreads));
   return options;
 }
 
@@ -153,17 +155,15 @@ void write(const ReplayArguments& args, const ReplayPlan& plan, const Trace& tra
     shape.insert(shape.begin(), trace.steps);
     tensors.push_back({"trajectory", type_of(trace.element), shape, bytes(result.trajectory)});
   }
-  base::write_safetensors(args.out, tensors,
-                          {{"cautious", CAUTIOUS_VERSION},
-                           {"recipe", to_string(plan.recipe)},
-                           {"lr_max", base::to_text(plan.lr_max)},
-                           {"rounding", std::string(name_of(plan.options.rounding))},
-                           {"nonfinite", std::string(name_of(plan.options.nonfinite))},
-                           {"grad_clip", base::to_text(plan.options.grad_clip)},
-                           {"update_rms_clip", base::to_text(plan.options.update_rms_clip)},
-                           {"seed", std::to_string(plan.options.seed)},
-                           {"wd_schedule", std::string(name_of(plan.wd_schedule.curve))},
-                           {"wd_final", base::to_text(plan.wd_schedule.final)}});
+  base::Metadata metadata{{"cautious", CAUTIOUS_VERSION},
+                          {"recipe", to_string(plan.recipe)},
+                          {"lr_max", base::to_text(plan.lr_max)},
+                          {"wd_schedule", std::string(name_of(plan.wd_schedule.curve))},
+                          {"wd_final", base::to_text(plan.wd_schedule.final)}};
+  for (const FieldInfo& field : option_fields(plan.options)) {
+    if (std::ranges::find(kUnrecorded, field.name) == kUnrecorded.end()) metadata[field.name] = field.value;
+  }
+  base::write_safetensors(args.out, tensors, metadata);
 }
 
 // NaN without any value.
@@ -247,15 +247,10 @@ void add_replay(CLI::App& app, Verb& chosen) {
       "wd_schedule", "NAME", "Schedule",
       "Schedule of the weight decay, from factor 1 to --wd_final: " + base::join(names_of(Curve{})) + " (default: constant)");
   option("wd_final", "NUMBER", "Schedule", "Final factor on the weight decay (default: 0)");
-  option("moments", "NAME", "Arithmetic", "Type of the moments: " + base::join(kMoments) + " (default: f32; F64 for F64)");
-  option("rounding", "NAME", "Arithmetic",
-         "Rounding of BF16 parameters: " + base::join(names_of(Rounding{})) + " (default: nearest)");
-  option("nonfinite", "NAME", "Arithmetic",
-         "What to do about non-finite gradients: " + base::join(names_of(Nonfinite{})) + " (default: propagate)");
-  option("grad_clip", "NUMBER", "Arithmetic", "Clip the gradient to this norm (default: 0, off)");
-  option("update_rms_clip", "NUMBER", "Arithmetic", "Clip the direction to this RMS (default: 0, off)");
-  option("seed", "NUMBER", "Arithmetic", "Seed of decay random and stochastic rounding (default: 0)");
-  option("threads", "NUMBER", "Arithmetic", "Threads; only the bits of muon and nuclear depend on it (default: 0, automatic)");
+  for (const FieldInfo& field : option_fields({})) {
+    option(field.name, field.kind == FieldKind::choice ? "NAME" : "NUMBER", "Arithmetic",
+           fmt::format("{}; valid: {} (default: {})", capitalized(field.help), field.valid, field.value));
+  }
   verb.add_flag("--quiet", args->quiet, "Print errors only")->group("Messages");
   verb.add_flag("--json", args->json, "Print one JSON object to standard output")->group("Messages");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
