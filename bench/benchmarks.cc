@@ -1,5 +1,5 @@
 // Under Google Benchmark, for its statistics and its comparison tools: the cases of `cautious bench step`, and the steps per
-// second of the toy experiment (a problem of two variables through the library's Optimizer, every point kept) beside the
+// second of the toy experiment (a problem of two variables through the library's Optimizer, every point kept) next to the
 // optimizer alone with a constant gradient.
 //   benchmarks --benchmark_filter=adamw --benchmark_repetitions=9 --benchmark_enable_random_interleaving=true
 #include <array>

@@ -1,4 +1,4 @@
-// The polar benchmark: our orthogonalization beside the naive one and the speed of the machine's own matrix product,
+// The polar benchmark: our orthogonalization next to the naive one and the speed of the machine's own matrix product,
 // interleaved.
 #pragma once
 

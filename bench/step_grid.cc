@@ -130,7 +130,7 @@ void interleave(std::vector<Contestant>& contestants, int rounds) {
   }
 }
 
-// A case beside its scenario's name, and the scenario it is compared with.
+// A case with its scenario's name and the scenario it is compared with.
 struct Entry {
   std::string scenario, reference;
   StepCase step_case;
@@ -187,7 +187,7 @@ std::vector<Entry> flat_group(const std::string& optimizer, Element element, std
   return entries;
 }
 
-// AdamW + CWD in the situations that slow others down, each beside its flat, staggered, ordinary twin.
+// AdamW + CWD in the situations that slow others down, each next to its flat, staggered, ordinary twin.
 std::vector<std::vector<Entry>> special_groups(int threads) {
   const auto twin = [&](const std::string& scenario, const StepCase& special) {
     StepCase plain;

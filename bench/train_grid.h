@@ -1,4 +1,4 @@
-// The training benchmark: our Transformer and optimizer beside the same model in plain libtorch operations with
+// The training benchmark: our Transformer and optimizer next to the same model in plain libtorch operations with
 // torch::optim::AdamW, and the machine's own matrix product, interleaved in one run.
 #pragma once
 

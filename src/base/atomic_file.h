@@ -1,5 +1,5 @@
-// Files that are either the old one or the complete new one, never a part: written aside in the same directory, synced,
-// renamed. A process killed in between leaves the old file and a stray ".cautious-*.tmp" beside it.
+// Files that are either the old one or the complete new one, never a fragment: written aside in the same directory, synced,
+// renamed. A process killed in between leaves the old file and a stray ".cautious-*.tmp" next to it.
 #pragma once
 
 #include <cstddef>

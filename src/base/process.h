@@ -1,4 +1,4 @@
-// Other programs, started without a shell: run() waits for one, a Process works beside this one. Either is told to end
+// Other programs, started without a shell: run() waits for one, a Process runs next to this one. Either is told to end
 // (SIGTERM) when this process dies.
 #pragma once
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <cautious/error.h>
 #include <cautious/detail/field.h>
+#include <cautious/error.h>
 
 namespace cautious {
 

@@ -12,13 +12,13 @@
 namespace cautious::base {
 namespace {
 
-using File = std::shared_ptr<const std::string>;
+using FileName = std::shared_ptr<const std::string>;
 
 TomlValue::Position position(const toml::source_position& at) { return {at.line, at.column}; }
 
-TomlValue copied(const toml::node& node, const File& file);
+TomlValue copied(const toml::node& node, const FileName& file);
 
-std::vector<TomlEntry> entries_of(const toml::table& table, const File& file) {
+std::vector<TomlEntry> entries_of(const toml::table& table, const FileName& file) {
   std::vector<TomlEntry> entries;
   for (const auto& [key, node] : table) {
     entries.push_back({std::string(key.str()), position(key.source().begin), copied(node, file)});
@@ -27,7 +27,7 @@ std::vector<TomlEntry> entries_of(const toml::table& table, const File& file) {
   return entries;
 }
 
-TomlValue copied(const toml::node& node, const File& file) {
+TomlValue copied(const toml::node& node, const FileName& file) {
   using Kind = TomlValue::Kind;
   TomlValue value{.kind = Kind::date, .begin = position(node.source().begin), .end = position(node.source().end), .file = file};
   if (const auto* string = node.as_string()) {

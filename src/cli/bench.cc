@@ -1,5 +1,5 @@
-// `cautious bench step` and `cautious bench polar`: one optimizer step beside the machine's limit, and the orthogonalization of
-// matrices beside the naive form and the machine's own matrix product, each measured in the same run.
+// `cautious bench step` and `cautious bench polar`: one optimizer step against the machine's limit, and the orthogonalization
+// of matrices against the naive form and the machine's own matrix product, each measured in the same run.
 #include <unistd.h>
 
 #include <array>

@@ -58,7 +58,7 @@ const CLI::App& deepest(const CLI::App& app) {
 }
 
 // Every "--name" of the verb, and its own verbs.
-std::vector<std::string> words(const CLI::App& app, bool options) {
+std::vector<std::string> names_in(const CLI::App& app, bool options) {
   std::vector<std::string> result;
   if (options) {
     for (const CLI::Option* option : app.get_options()) {
@@ -70,16 +70,16 @@ std::vector<std::string> words(const CLI::App& app, bool options) {
   return result;
 }
 
-std::string suggestion(std::string_view word, const std::vector<std::string>& choices) {
+std::string suggestion(std::string_view text, const std::vector<std::string>& choices) {
   const std::vector<std::string_view> views(choices.begin(), choices.end());
-  const std::string_view meant = base::closest(word, views);
+  const std::string_view meant = base::closest(text, views);
   return meant.empty() ? "" : fmt::format("; did you mean '{}'", meant);
 }
 
 // The first argument that the parser had no use for, an option before a positional one.
 std::string first_extra(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining(true);
-  const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with("-"); });
+  const auto option = std::find_if(extras.begin(), extras.end(), [](const std::string& text) { return text.starts_with("-"); });
   return option != extras.end() ? *option : extras.empty() ? "" : extras.front();
 }
 
@@ -94,10 +94,10 @@ std::string next_command(const CLI::App& app) {
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = deepest(app);
   const std::string extra = first_extra(app);
-  const std::vector<std::string> verbs = words(verb, false);
+  const std::vector<std::string> verbs = names_in(verb, false);
   if (extra.starts_with("-")) {
     const std::string option = extra.substr(0, extra.find('='));
-    return fmt::format("unknown option {}{}", base::in_quotes(option), suggestion(option, words(verb, true)));
+    return fmt::format("unknown option {}{}", base::in_quotes(option), suggestion(option, names_in(verb, true)));
   }
   if (!extra.empty() && !verbs.empty())
     return base::unknown("verb", extra, std::vector<std::string_view>(verbs.begin(), verbs.end()));

@@ -40,12 +40,12 @@ constexpr std::array<std::string_view, 3> kUnrecorded{"moments", "threads", "isa
 struct ReplayArguments {
   std::string trace, out;
   RecipeOptions recipe;
-  std::map<std::string, std::string, std::less<>> words;  // the other options that were given
+  std::map<std::string, std::string, std::less<>> given;  // the other options that were given
   bool trajectory = false, quiet = false, json = false;
 
   const std::string* find(std::string_view option) const {
-    const auto at = words.find(option);
-    return at == words.end() ? nullptr : &at->second;
+    const auto at = given.find(option);
+    return at == given.end() ? nullptr : &at->second;
   }
 };
 
@@ -237,7 +237,7 @@ void add_replay(CLI::App& app, Verb& chosen) {
   verb.add_flag("--trajectory", args->trajectory, "Also write trajectory [T, *x.shape], x after each step")->group("Files");
   args->recipe.add_to(verb);
   const auto option = [&](const std::string& name, const char* type, const char* group, const std::string& help) {
-    const auto note = [words = &args->words, name](const std::string& text) { (*words)[name] = text; };
+    const auto note = [given = &args->given, name](const std::string& text) { (*given)[name] = text; };
     verb.add_option_function<std::string>("--" + name, note, help)->type_name(type)->group(group);
   };
   option("density_trace", "FILE", "Files", "Densities for decay random: the tensor 'ratio' of an earlier replay");

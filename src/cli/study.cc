@@ -115,9 +115,9 @@ void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& inte
              .second)
       continue;
     config.train.threads = default_jobs();
-    run::open_data(config, [&](const std::string& what, double part) {
+    run::open_data(config, [&](const std::string& what, double fraction) {
       interruptible.check();
-      line.show_fraction(part, what);
+      line.show_fraction(fraction, what);
     });
   }
 }

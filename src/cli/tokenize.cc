@@ -92,9 +92,9 @@ int train(const TokenizeArguments& args) {
   const data::BpeTraining training{base::to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args)};
   const Interruptible interruptible;
   base::LiveLine line = live_line(args);
-  const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double part) {
+  const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double fraction) {
     interruptible.check();
-    line.show_fraction(part, stage);
+    line.show_fraction(fraction, stage);
   });
   base::write_atomically(args.out, tokenizer.to_json());
   line.finish();
@@ -119,9 +119,9 @@ std::int64_t bytes_of(const data::Tokens& tokens, const data::Tokenizer& tokeniz
 int write(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
   const Interruptible interruptible;
   base::LiveLine line = live_line(args);
-  data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double part) {
+  data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double fraction) {
     interruptible.check();
-    line.show_fraction(part, "tokenizing");
+    line.show_fraction(fraction, "tokenizing");
   });
   line.finish();
   if (args.quiet) return 0;

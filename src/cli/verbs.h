@@ -14,7 +14,7 @@ namespace cautious::cli {
 
 using Verb = std::function<int()>;
 
-// Of `cautious`.
+// Those of `cautious`.
 void add_replay(CLI::App& app, Verb& chosen);
 CLI::App& add_bench(CLI::App& app, Verb& chosen);
 void add_tokenize(CLI::App& app, Verb& chosen);
@@ -25,7 +25,7 @@ void add_reproduce(CLI::App& app, Verb& chosen);
 void add_report(CLI::App& app, Verb& chosen);
 void add_watch(CLI::App& app, Verb& chosen);
 
-// Of cautious-train, which loads libtorch.
+// Those of cautious-train, which loads libtorch.
 void add_train(CLI::App& app, Verb& chosen);
 void add_sample(CLI::App& app, Verb& chosen);
 void add_eval(CLI::App& app, Verb& chosen);

@@ -33,7 +33,7 @@ std::string duration(double seconds) {
   return fmt::format("{:.1f} years", seconds / (365 * 86400.0));
 }
 
-std::string line(std::string_view label, const std::string& words) { return fmt::format("{:<12} {}", label, words); }
+std::string line(std::string_view label, const std::string& text) { return fmt::format("{:<12} {}", label, text); }
 
 }  // namespace
 
@@ -45,21 +45,21 @@ int use_threads(int wanted) {
 }
 
 Trained load_trained(const std::string& run) {
-  const std::filesystem::path checkpoint = run::find_checkpoint(run), words = checkpoint / "tokenizer.json";
-  Trained trained{checkpoint, data::Tokenizer::read(words), model::load_model(checkpoint)};
+  const std::filesystem::path checkpoint = run::find_checkpoint(run), tokenizer = checkpoint / "tokenizer.json";
+  Trained trained{checkpoint, data::Tokenizer::read(tokenizer), model::load_model(checkpoint)};
   const std::int64_t vocab = trained.model->config().vocab;
   if (trained.tokenizer.vocab() > vocab) {
     throw Error(Fault::data, fmt::format("{} has a vocabulary of {}, but the model next to it has one of {}: it is not the "
                                          "tokenizer that the model was trained with",
-                                         words.string(), trained.tokenizer.vocab(), vocab));
+                                         tokenizer.string(), trained.tokenizer.vocab(), vocab));
   }
   return trained;
 }
 
 std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
   const model::ModelConfig& shape = config.model.shape;
-  const std::int64_t sequence = run::sequence_length(config), part = config.train.batch_size / config.train.grad_accum;
-  const model::ModelSize size = size_of(shape, part, sequence, config.model.recompute);
+  const std::int64_t sequence = run::sequence_length(config), chunk = config.train.batch_size / config.train.grad_accum;
+  const model::ModelSize size = size_of(shape, chunk, sequence, config.model.recompute);
   const std::int64_t steps = steps_of(config), per_step = config.train.batch_size * sequence;
   const double tokens = static_cast<double>(steps) * static_cast<double>(per_step);
   const run::Provenance here = run::provenance();

@@ -64,9 +64,9 @@ int run(const EvalArguments& args) {
   const Trained trained = load_trained(args.run);
   const Interruptible interruptible;
   base::LiveLine line(base::LiveLine::Style::automatic);
-  const auto show = [&](const std::string& what, double part) {
+  const auto show = [&](const std::string& what, double fraction) {
     interruptible.check();
-    line.show_fraction(part, what);
+    line.show_fraction(fraction, what);
   };
   data::CorpusSpec spec;
   spec.path = args.data;
@@ -75,7 +75,7 @@ int run(const EvalArguments& args) {
   const data::Stream stream = data::open_stream(spec, trained.tokenizer, show);
   const model::EvaluationSet set = windows_of(stream, trained, args.tokens);
   const model::Evaluation result =
-      model::evaluate(*trained.model, set, args.batch, [&](double part) { show("evaluating", part); });
+      model::evaluate(*trained.model, set, args.batch, [&](double fraction) { show("evaluating", fraction); });
   line.finish();
   base::print(args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result));
   return 0;

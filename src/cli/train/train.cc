@@ -32,25 +32,26 @@ struct TrainArguments {
 };
 
 // Arguments that are not options of their own: --section.key=value or --section.key value.
-std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<std::string>& words, const CLI::App& verb) {
+std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<std::string>& arguments, const CLI::App& verb) {
   std::vector<std::pair<std::string, std::string>> result;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (!word.starts_with("--") || word.find('.') == std::string::npos) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with("--") || argument.find('.') == std::string::npos) {
       std::vector<std::string> names;
       for (const CLI::Option* option : verb.get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       }
       const std::vector<std::string_view> choices(names.begin(), names.end());
-      throw Error(Fault::usage, word.starts_with("-") ? base::unknown("option", word.substr(0, word.find('=')), choices)
-                                                      : fmt::format("unexpected argument {}", base::in_quotes(word)));
+      throw Error(Fault::usage, argument.starts_with("-")
+                                    ? base::unknown("option", argument.substr(0, argument.find('=')), choices)
+                                    : fmt::format("unexpected argument {}", base::in_quotes(argument)));
     }
-    const std::size_t equal = word.find('=');
-    if (equal == std::string::npos && i + 1 == words.size()) {
-      throw Error(Fault::usage, fmt::format("{} has no value; write {}=VALUE", base::in_quotes(word), word));
+    const std::size_t equal = argument.find('=');
+    if (equal == std::string::npos && i + 1 == arguments.size()) {
+      throw Error(Fault::usage, fmt::format("{} has no value; write {}=VALUE", base::in_quotes(argument), argument));
     }
-    const std::string value = equal == std::string::npos ? words[++i] : word.substr(equal + 1);
-    result.emplace_back(word.substr(2, equal == std::string::npos ? equal : equal - 2), value);
+    const std::string value = equal == std::string::npos ? arguments[++i] : argument.substr(equal + 1);
+    result.emplace_back(argument.substr(2, equal == std::string::npos ? equal : equal - 2), value);
   }
   return result;
 }

@@ -1,0 +1,156 @@
+// The tools of src/base: files read whole, TOML with its positions, other programs, text of others in messages.
+#include <sys/stat.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <cautious/error.h>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "base/toml.h"
+#include "run_fixture.h"
+
+namespace cautious::base {
+namespace base_test {
+
+class WholeFiles : public RunFiles {
+ protected:
+  std::string refusal(const Reading& reading = {}) const {
+    try {
+      read_file(directory_ / "file", reading);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), reading.fault);
+      return std::string(error.what()).substr((directory_ / "file").string().size());
+    }
+    return "";
+  }
+};
+
+TEST_F(WholeFiles, AreReadWhole) {
+  std::string text(200'000, 'x');
+  text[1] = '\0';
+  store(directory_ / "file", text);
+  EXPECT_EQ(read_file(directory_ / "file"), text);
+  EXPECT_EQ(read_file(directory_ / "file", {.most = text.size(), .regular_only = true}), text);
+  EXPECT_EQ(refusal({.what = "the plan", .most = text.size() - 1}), ": cannot read the plan: more than 199999 bytes");
+}
+
+TEST_F(WholeFiles, ThatCannotBeReadAreNamed) {
+  EXPECT_EQ(read_file_if_any(directory_ / "file"), std::nullopt);
+  EXPECT_EQ(refusal({.what = "the plan", .fault = Fault::usage}), ": cannot read the plan: No such file or directory");
+  ASSERT_EQ(::mkfifo((directory_ / "file").c_str(), 0600), 0);
+  EXPECT_EQ(refusal({.regular_only = true}), ": cannot read: not a regular file");
+  std::filesystem::remove(directory_ / "file");
+  std::filesystem::create_directory(directory_ / "file");
+  EXPECT_EQ(refusal(), ": cannot read: is a directory");
+}
+
+class TomlFiles : public RunFiles {
+ protected:
+  template <class Call>
+  static std::string refusal(const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::usage);
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(TomlFiles, ValuesKnowWhereTheyAre) {
+  const TomlValue top = parse_toml("z = 1\na.b = [1.5, 'x']\n[t]\nflag = true\nday = 2026-01-01\n", "f.toml");
+  std::vector<std::string> keys;
+  for (const TomlEntry& entry : top.entries) keys.push_back(entry.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"z", "a", "t"}));  // the order of the file
+  EXPECT_EQ(top.get("z")->integer, 1);
+  EXPECT_EQ(top.get("z")->number, 1);
+  EXPECT_EQ(top.get("nothing"), nullptr);
+  const TomlValue& list = *top.get("a")->get("b");
+  EXPECT_EQ(list.where(), "f.toml:2");
+  EXPECT_EQ(list.items[0].number, 1.5);
+  EXPECT_EQ(list.items[0].text, "1.5");
+  EXPECT_EQ(list.items[1].described(), "the string 'x'");
+  EXPECT_EQ(top.get("t")->get("flag")->described(), "true");
+  EXPECT_EQ(top.get("t")->get("day")->described(), "a date or a time");
+  EXPECT_EQ(refusal([&] { list.items[1].refuse("no"); }), "f.toml:2: no");
+  EXPECT_EQ(refusal([&] { list.items[1].refuse_at_column("no", 1); }), "f.toml:2:14: no");
+}
+
+TEST_F(TomlFiles, AccessIsStrict) {
+  const TomlValue top = parse_toml("name = 3\n[one]\nnmae = 'x'\n[[many]]\n", "f.toml");
+  const TomlTable table{top}, one{*top.get("one"), "[one]"};
+  EXPECT_EQ(refusal([&] { table.string("name"); }), "f.toml:1: name is 3, not a string");
+  EXPECT_EQ(table.string("missing"), "");
+  EXPECT_EQ(table.boolean("missing", true), true);
+  EXPECT_EQ(refusal([&] { table.boolean("name", true); }), "f.toml:1: name is 3, not true or false");
+  EXPECT_EQ(refusal([&] { one.required_string("name"); }), "f.toml:2: [one] has no name; write name = \"...\"");
+  constexpr std::array<std::string_view, 2> kKeys{"name", "size"};
+  EXPECT_EQ(refusal([&] { one.check_keys("key of [one]", kKeys); }),
+            "f.toml:3: no key of [one] named 'nmae'; did you mean 'name'? choices: name, size");
+  EXPECT_EQ(table.tables("many").size(), 1u);
+  EXPECT_EQ(table.table("one"), top.get("one"));
+  EXPECT_EQ(refusal([&] { table.table("name"); }), "f.toml:1: name is 3, not a table; write [name] above its keys");
+  EXPECT_EQ(refusal([&] { table.tables("one"); }), "f.toml:2: one is a table, not a list of tables; write [[one]] above each");
+}
+
+TEST_F(TomlFiles, WhatIsNotTomlIsRefused) {
+  EXPECT_EQ(refusal([] { parse_toml("a = 1\na = = 2\n", "f.toml"); }).substr(0, 21), "f.toml:2:5: not TOML:");
+  store(directory_ / "f.toml", "a = '\x01\n");
+  const std::string message = refusal([&] { read_toml(directory_ / "f.toml", {.what = "the plan"}); });
+  EXPECT_NE(message.find("not TOML"), std::string::npos) << message;
+  EXPECT_EQ(message.find('\x01'), std::string::npos);
+}
+
+class OtherPrograms : public RunFiles {};
+
+TEST_F(OtherPrograms, AreRunAndWaitedFor) {
+  EXPECT_TRUE(run({{"sh", "-c", "pwd; echo $LC_ALL"}, directory_, directory_ / "out"}).done);
+  EXPECT_EQ(content(directory_ / "out"), std::filesystem::canonical(directory_).string() + "\nC.UTF-8\n");
+  EXPECT_EQ(run({{"sh", "-c", "echo a >&2; echo 'E: why' >&2; echo b >&2; exit 3"}, directory_, {}}).reason, "why");
+  EXPECT_EQ(run({{"sh", "-c", "exit 3"}, directory_, {}}).reason, "sh ended with code 3");
+  EXPECT_EQ(run({{"sh", "-c", "kill -9 $$"}, directory_, {}}).reason, "sh was ended by signal 9");
+  EXPECT_EQ(run({{"no-such-program"}, directory_, {}}).reason, "there is no program no-such-program");
+}
+
+TEST_F(OtherPrograms, WorkBesideThisOne) {
+  const auto wait = [](Process& process) {
+    std::optional<int> status;
+    while (!(status = process.ended())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return *status;
+  };
+  Process process({"/bin/sh", "-c", "echo $WORD; echo and >&2"}, {"WORD=out"}, directory_ / "log");
+  EXPECT_EQ(wait(process), 0);
+  EXPECT_EQ(content(directory_ / "log"), "out\nand\n");
+  store(directory_ / "file", "\x7f not a program");
+  std::filesystem::permissions(directory_ / "file", std::filesystem::perms::owner_all);
+  const std::string file = (directory_ / "file").string();
+  Process broken({file}, {}, directory_ / "log");
+  EXPECT_EQ(wait(broken), 127 << 8);
+  EXPECT_EQ(content(directory_ / "log"), "cannot start " + file + ": Exec format error\n");
+}
+
+TEST(QuotedText, OfOthersStaysOnOneLine) {
+  EXPECT_EQ(in_quotes("a\nb\x7f"), "'a\\x0ab\\x7f'");
+  const std::string letters(79, 'a');
+  EXPECT_EQ(in_quotes(letters + "\u00e9z"), "'" + letters + "...' (82 bytes)");  // not in the middle of a character
+  EXPECT_EQ(in_one_line("a\nb"), "a b");
+  EXPECT_EQ(in_one_line(std::string(300, 'a')).size(), 200u);
+}
+
+TEST(Hashes, HasItsPublishedValues) {
+  EXPECT_EQ(hash_of(""), 0xcbf29ce484222325u);
+  EXPECT_EQ(hash_of("foobar"), 0x85944171f73967e8u);
+  EXPECT_EQ(mix64(kGolden), 0xe220a8397b1dcdafu);  // SplitMix64's first number for seed 0
+}
+
+}  // namespace base_test
+}  // namespace cautious::base
