@@ -12,8 +12,8 @@
 #include <cautious/optimizer.h>
 
 #include "bench/machine.h"
-#include "linear/batch.h"
-#include "optim/threads.h"
+#include "linear/orthogonal.h"
+#include "optim/work.h"
 
 namespace cautious::bench {
 namespace {

@@ -1,10 +1,8 @@
-#include "linear/batch.h"
+#include "linear/orthogonal.h"
 
 #include <algorithm>
 #include <atomic>
 #include <functional>
-
-#include "linear/blas.h"
 
 namespace cautious::linear {
 namespace {

@@ -1,5 +1,9 @@
-// The products of the BLAS that orthogonalisation needs, row-major, in f32 and f64, always on the calling thread alone.
+// What is used of BLAS and LAPACK: products, row-major, in f32 and f64, and the singular value decomposition in double. Always
+// on the calling thread alone.
 #pragma once
+
+#include <span>
+#include <vector>
 
 namespace cautious::linear {
 
@@ -36,5 +40,13 @@ void square(double alpha, Block<const double> a, Transpose of_a, double beta, Bl
 
 // Which BLAS this is, as it calls itself.
 const char* blas_name();
+
+// Replaces the rows x cols matrix by factor * U V^T; directions whose singular value is rounding error of T are left out. NaN
+// if LAPACK finds no decomposition.
+template <class T>
+void polar_by_svd(std::span<T> matrix, int rows, int cols, double factor);
+
+// In descending order; empty if LAPACK finds no decomposition.
+std::vector<double> singular_values(std::span<const double> matrix, int rows, int cols);
 
 }  // namespace cautious::linear

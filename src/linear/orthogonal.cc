@@ -12,8 +12,6 @@
 
 #include "linear/norm.h"
 #include "linear/products.h"
-#include "linear/schedules.h"
-#include "linear/svd.h"
 
 namespace cautious::linear {
 namespace {

@@ -1,5 +1,5 @@
 // The published coefficients, and what follows from them.
-#include "linear/schedules.h"
+#include "linear/orthogonal.h"
 
 #include <algorithm>
 #include <array>

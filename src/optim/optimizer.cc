@@ -9,8 +9,8 @@
 #include <cautious/error.h>
 
 #include "base/fields.h"
-#include "optim/matrices.h"
 #include "optim/parts.h"
+#include "optim/polar.h"
 #include "optim/random_key.h"
 #include "optim/shaping.h"
 

@@ -1,6 +1,9 @@
 // The inside of an Optimizer.
 #pragma once
 
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -8,15 +11,28 @@
 #include <cautious/optimizer.h>
 
 #include "kernels/dispatch.h"
-#include "linear/batch.h"
-#include "optim/arena.h"
-#include "optim/plan.h"
-#include "optim/slot.h"
+#include "linear/orthogonal.h"
 #include "optim/tiles.h"
+#include "optim/work.h"
 
 namespace cautious {
 
 namespace optim {
+
+// Zeroed blocks. Blocks of one stream lie side by side; streams start at distances that are no multiple of any cache's way
+// size (64 KiB + 4 KiB + 256 B more each), since x, m and v at equal distances of 2^27 bytes run up to six times slower.
+class Arena {
+ public:
+  // One row per tensor, one column per stream, in bytes. Returns the address of every block, in the same layout; an empty
+  // block has no address.
+  std::vector<std::vector<std::byte*>> allocate(const std::vector<std::vector<std::size_t>>& bytes);
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::vector<std::unique_ptr<std::byte, Free>> memory_;
+};
 
 // What all tensors of a group and compute type that are at step t share.
 struct Coefficients {

@@ -1,4 +1,4 @@
-// The public functions of polar.h.
+// The public functions of polar.h, and tensors as matrices.
 #include <cautious/polar.h>
 
 #include <algorithm>
@@ -7,14 +7,15 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cautious/error.h>
 #include <cautious/recipe.h>
 
-#include "linear/batch.h"
-#include "linear/svd.h"
-#include "optim/matrices.h"
-#include "optim/threads.h"
+#include "linear/blas.h"
+#include "linear/orthogonal.h"
+#include "optim/polar.h"
+#include "optim/work.h"
 
 namespace cautious {
 namespace {
@@ -44,6 +45,33 @@ void polar_of_matrix(std::span<T> matrix, std::int64_t rows, std::int64_t cols, 
 }
 
 }  // namespace
+
+namespace optim {
+
+Matrices matrices_of(std::string_view name, std::span<const std::int64_t> shape, std::int64_t blocks) {
+  const auto refuse = [&](std::string_view why) {
+    throw Error(Fault::usage, fmt::format("tensor '{}' of shape [{}] {}", name, fmt::join(shape, ", "), why));
+  };
+  if (shape.size() < 2) refuse("is no matrix; route vectors to another recipe, as matrices_and_rest() does");
+  if (shape.front() % blocks != 0) refuse(fmt::format("cannot be cut into {} blocks along its first side", blocks));
+  std::int64_t rows = shape.front() / blocks;
+  std::span<const std::int64_t> rest = shape.subspan(1);
+  if (blocks > 1 && rows == 1 && rest.size() > 1) {
+    rows = rest.front();
+    rest = rest.subspan(1);
+  }
+  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+  bool fits = rows <= kMost;
+  std::int64_t cols = 1;
+  for (const std::int64_t side : rest) {
+    fits = fits && side <= kMost / std::max<std::int64_t>(cols, 1);
+    cols = fits ? cols * side : 0;
+  }
+  if (!fits) refuse(fmt::format("is a matrix with a side above {}", kMost));
+  return {blocks, rows, cols};
+}
+
+}  // namespace optim
 
 void polar(std::span<float> matrix, std::int64_t rows, std::int64_t cols, const Polar& how, int threads) {
   polar_of_matrix(matrix, rows, cols, how, threads);

@@ -1,5 +1,6 @@
-// One step: look at the gradients if a policy needs it, resolve coefficients, one parallel pass over all chunks, the rest of
-// the whole-tensor tensors, and the report.
+// One step: look at the gradients if a policy needs it (survey), turn recipe, schedule and seed into the numbers of each tensor
+// (resolve), one parallel pass over all chunks, the rest of the whole-tensor tensors, and the report.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -7,7 +8,7 @@
 #include <cautious/error.h>
 
 #include "optim/parts.h"
-#include "optim/threads.h"
+#include "optim/random_key.h"
 
 namespace cautious {
 namespace {
@@ -31,7 +32,90 @@ void make_plans(std::vector<optim::Slot>& slots, const std::vector<char>& taking
   whole_plan = optim::make_plan(slots, whole, threads);
 }
 
+// Index of a decay in the variant's list.
+template <class D>
+const std::size_t kIndexOf = Decay(D{}).index();
+
+// What all tensors of a group and compute type at step t have in common.
+optim::Move common_move(const Group& group, const StepInput& input, double clip_scale) {
+  const Recipe& recipe = group.recipe;
+  optim::Move move;
+  move.lr = input.lr * group.lr_multiplier;
+  move.g_scale = clip_scale;
+  move.decay = group.decay == DecaySwitch::on ? recipe.decay.index() : kIndexOf<None>;
+  move.projects = move.decay == kIndexOf<Selective>;
+  const double wd = recipe.weight_decay * input.decay_factor;
+  if (move.projects) {
+    move.wd = wd;
+  } else if (move.decay != kIndexOf<None> && move.lr > 0) {
+    move.wd = coupled_weight_decay(recipe.coupling, wd, move.lr, input.lr_max * group.lr_multiplier);
+  }
+  return move;
+}
+
+double root_mean(double sum, std::int64_t count) { return std::sqrt(sum / static_cast<double>(count)); }
+
 }  // namespace
+
+double Tally::rms_x() const { return root_mean(x2, count); }
+double Tally::rms_g() const { return root_mean(g2, count); }
+double Tally::rms_u() const { return root_mean(u2, count); }
+
+void Optimizer::Parts::survey() {
+  for (Tally& tally : report.tensors) tally = {};
+  optim::parallel(options, plan.jobs.size(), [this](std::size_t j) {
+    for (std::size_t c = plan.jobs[j].first; c < plan.jobs[j].last; ++c) {
+      kernels::Counted fresh;
+      fresh.g2 = optim::survey_chunk(*kernels, slots[plan.chunks[c].slot], plan.chunks[c], fresh.nonfinite);
+      counted[c] = fresh;
+    }
+  });
+  for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+    Tally& tally = report.tensors[plan.chunks[c].slot];
+    tally.g2 += counted[c].g2;
+    tally.nonfinite += counted[c].nonfinite;
+  }
+}
+
+const optim::Coefficients& Optimizer::Parts::coefficients_of(const optim::Slot& slot, const StepInput& input) {
+  const Element compute = compute_element(slot);
+  const std::int64_t t = slot.t + 1;
+  const auto fits = [&](const optim::Coefficients& c) { return c.group == slot.group && c.compute == compute && c.t == t; };
+  const auto found = std::find_if(coefficients.rbegin(), coefficients.rend(), fits);
+  if (found != coefficients.rend()) return *found;
+
+  const Group& group = routing.groups[slot.group];
+  optim::Coefficients& fresh = coefficients.emplace_back(slot.group, compute, t);
+  const std::size_t rule = group.recipe.rule.index();
+  const auto prepare = compute == Element::f64 ? kernels->f64.fill[rule].prepare : kernels->f32.fill[rule].prepare;
+  std::visit([&](const auto& r) { prepare(&r, t, fresh.prepared); }, group.recipe.rule);
+  fresh.move = common_move(group, input, report.clip_scale);
+  fresh.move.rule = &fresh.prepared;
+  if (group.decay == DecaySwitch::on) {
+    optim::set_mask(*kernels, slot, group.recipe.decay, fresh.move);
+  } else {
+    optim::set_mask(*kernels, slot, None{}, fresh.move);
+  }
+  return fresh;
+}
+
+void Optimizer::Parts::resolve(const StepInput& input) {
+  coefficients.clear();
+  coefficients.reserve(slots.size());  // moves point into it
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (taking_part[s] == 0) continue;
+    const optim::Slot& slot = slots[s];
+    const optim::Coefficients& common = coefficients_of(slot, input);
+    optim::Move& move = moves[s] = common.move;
+    if (move.decay == kIndexOf<Random>) optim::set_mask(*kernels, slot, Random{slot.density}, move);
+    if (is_random(recipe_of(slot).decay)) {
+      move.chance = optim::random_key(options.seed, optim::Purpose::decay, common.t, slot.name_hash);
+    }
+    if (slot.parameter.element == Element::bf16 && options.rounding == Rounding::stochastic) {
+      move.rounding = optim::random_key(options.seed, optim::Purpose::rounding, common.t, slot.name_hash);
+    }
+  }
+}
 
 void Optimizer::Parts::add_up() {
   const bool clipped = report.clip_scale != 1;  // then g as given is what the survey saw

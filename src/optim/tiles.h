@@ -3,8 +3,7 @@
 #pragma once
 
 #include "kernels/kernels.h"
-#include "optim/plan.h"
-#include "optim/slot.h"
+#include "optim/work.h"
 
 namespace cautious::optim {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <span>
 
-#include "optim/matrices.h"
 #include "optim/parts.h"
+#include "optim/polar.h"
 #include "optim/shaping.h"
-#include "optim/threads.h"
+#include "optim/work.h"
 
 namespace cautious {
 namespace {

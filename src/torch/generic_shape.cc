@@ -6,8 +6,8 @@
 #include <ATen/ATen.h>
 
 #include "torch/generic.h"
-#include "linear/schedules.h"
-#include "optim/matrices.h"
+#include "linear/orthogonal.h"
+#include "optim/polar.h"
 #include "optim/shaping.h"
 
 namespace cautious::torch::generic {

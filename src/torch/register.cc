@@ -12,7 +12,7 @@
 #include <cautious/error.h>
 
 #include "torch/parts.h"
-#include "optim/matrices.h"
+#include "optim/polar.h"
 #include "optim/shaping.h"
 
 namespace cautious::torch {

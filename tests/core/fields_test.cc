@@ -13,7 +13,7 @@
 
 #include "base/fields.h"
 #include "base/parallel.h"
-#include "optim/threads.h"
+#include "optim/work.h"
 #include "usage_message.h"
 
 namespace cautious {

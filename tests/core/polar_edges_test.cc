@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fixture.h"
-#include "optim/threads.h"
+#include "optim/work.h"
 #include "polar_fixture.h"
 
 namespace cautious {
