@@ -5,6 +5,7 @@ function(cautious_guard name script)
 endfunction()
 
 cautious_guard(includes includes)
+cautious_guard(clients clients)
 if(CAUTIOUS_TORCH)
   find_package(Torch REQUIRED)
 endif()

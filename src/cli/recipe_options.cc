@@ -1,4 +1,4 @@
-#include "cli/recipe_options.h"
+#include "cli/replay.h"
 
 #include <variant>
 #include <vector>

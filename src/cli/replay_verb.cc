@@ -19,7 +19,6 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"
-#include "cli/recipe_options.h"
 #include "cli/replay.h"
 #include "cli/verbs.h"
 

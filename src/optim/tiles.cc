@@ -1,8 +1,9 @@
-#include "optim/tiles.h"
-
+// A chunk, tile by tile: bring the tile's streams to the compute type, fill u, apply, store back. One rounding per coordinate
+// and step, at the store.
 #include <algorithm>
 #include <span>
 
+#include "optim/parts.h"
 #include "optim/shaping.h"
 
 namespace cautious::optim {

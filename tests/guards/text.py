@@ -1,4 +1,5 @@
-"""Plain rules about files: length, width, links, no package-registry addresses, the README's example and folder map."""
+"""Plain rules about files: length, width, links and paths that lead somewhere, no package-registry addresses, the README's
+example and folder map."""
 import re
 
 from tree import ROOT, files, finish, read
@@ -10,6 +11,19 @@ REGISTRIES = [".".join(words) for words in (
     ("registry", "npmjs", "org"), ("crates", "io"), ("docker", "io"), ("ghcr", "io"), ("quay", "io"), ("conda", "anaconda", "org"),
     ("repo", "maven", "apache", "org"), ("proxy", "golang", "org"), ("rubygems", "org"), ("download", "pytorch", "org"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+# What a page names in code marks: a file or folder, `optim/parts.h`, `src/linear`, `run/config_table`; or a test, `muon_test`.
+NAMED_PATH = re.compile(r"`([a-z_0-9]+(?:/[A-Za-z_0-9.-]+)+)`")
+NAMED_TEST = re.compile(r"`([a-z_0-9]+_test)`")
+PAGES_OF_TODAY = re.compile(r"^(?!docs/log\.md|CHANGELOG\.md)")  # those two may name what was
+
+STARTS = [ROOT, ROOT / "src", ROOT / "include", ROOT / "include/cautious"]
+FOLDERS = {path.name for start in STARTS for path in start.iterdir() if path.is_dir()}
+TESTS = {path.stem for path in (ROOT / "tests").rglob("*_test.*")} | {path.name + "_test" for path in (ROOT / "tests").iterdir()}
+
+
+def leads_somewhere(name):
+    return name.split("/")[0] not in FOLDERS or any(list(start.glob(name + end)) for start in STARTS for end in ("", ".h", ".cc"))
+
 
 faults, checked = [], 0
 for path in files():
@@ -28,6 +42,9 @@ for path in files():
                 continue
             if not (ROOT / path.parent / target.split("#")[0]).exists():
                 faults.append(f"{path}: the link {target} leads nowhere")
+        if PAGES_OF_TODAY.match(str(path)):
+            faults += [f"{path}: there is no {name}" for name in NAMED_PATH.findall(text) if not leads_somewhere(name)]
+            faults += [f"{path}: there is no test {name}" for name in NAMED_TEST.findall(text) if name not in TESTS]
 
 if f"```cpp\n{read('examples/ten_lines.cc')}```" not in read("README.md"):
     faults.append("README.md does not contain examples/ten_lines.cc word for word in a cpp block")

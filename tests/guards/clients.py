@@ -1,0 +1,34 @@
+"""A private header earns its file: something besides its own .cc includes it, and if that is one file only, then from another room."""
+import collections
+import re
+
+from tree import files, finish, read
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
+
+
+def room(path):
+    return "/".join(path.parts[:2]) if path.parts[0] == "src" else path.parts[0]
+
+
+def named(path):
+    """How an #include names a header: from src/ or from the root."""
+    return str(path.relative_to("src") if path.parts[0] == "src" else path)
+
+
+sources = list(files("src", "lab", "bench", suffixes={".h", ".cc"}))
+headers = {named(path): path for path in sources if path.suffix == ".h"}
+clients = collections.defaultdict(set)
+for path in sources:
+    for name in INCLUDE.findall(read(path)):
+        if name in headers and path != headers[name].with_suffix(".cc"):
+            clients[name].add(path)
+
+faults = []
+for name, header in headers.items():
+    users = clients[name]
+    if not users:
+        faults.append(f"{header}: nothing includes it but its own .cc or a test; fold it into the .cc or remove it")
+    elif len(users) == 1 and all(room(user) == room(header) for user in users):
+        faults.append(f"{header}: only {next(iter(users))} includes it; fold it into that file")
+finish(faults, len(headers))
