@@ -1,5 +1,5 @@
-# The BLAS and LAPACK for matrix products, as the target cautious_blas, for the build and for the installed package. It must be built on OpenMP: a second pool of threads would
-# fight ours for the cores. OpenBLAS is the default; BLIS works too:
+# The BLAS and LAPACK for matrix products, as the target cautious_blas, for the build and for the installed package. It
+# must be built on OpenMP: a second pool of threads would fight ours for the cores. OpenBLAS is the default, BLIS works:
 #   cmake -DCAUTIOUS_BLAS=blis
 set(CAUTIOUS_BLAS openblas CACHE STRING "openblas or blis")
 set_property(CACHE CAUTIOUS_BLAS PROPERTY STRINGS openblas blis)

@@ -1,6 +1,6 @@
 # What `make install` puts where, and the package a stranger finds with find_package(cautious).
-# The kernels' object libraries are part of the archive; headers and the archive have no dependency but OpenMP and a BLAS. The program
-# installs itself (src/cli).
+# The kernels' object libraries are part of the archive; headers and the archive depend on OpenMP and a BLAS only. The
+# programs install themselves (src/cli, lab).
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cautious)
 
@@ -18,7 +18,8 @@ if(CAUTIOUS_TORCH)
   install(EXPORT cautious-torch-targets NAMESPACE cautious:: DESTINATION ${package_dir})
 endif()
 
-configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/cautious-config.cmake.in ${PROJECT_BINARY_DIR}/cautious-config.cmake
+configure_package_config_file(
+  ${PROJECT_SOURCE_DIR}/cmake/cautious-config.cmake.in ${PROJECT_BINARY_DIR}/cautious-config.cmake
   INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cautious-config-version.cmake COMPATIBILITY SameMinorVersion)
@@ -28,4 +29,5 @@ install(FILES ${PROJECT_BINARY_DIR}/cautious-config.cmake ${PROJECT_BINARY_DIR}/
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/share/cautious.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${PROJECT_SOURCE_DIR}/share/cautious.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cautious)
+install(FILES ${PROJECT_SOURCE_DIR}/share/cautious.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cautious)

@@ -1,4 +1,5 @@
-# Compiles src/kernels/kernels.cc once per instruction set, into namespace cautious::<isa>. A further one is a word and its flags.
+# Compiles src/kernels/kernels.cc once per instruction set, into namespace cautious::<isa>. A further one is
+# a word and its flags.
 set(isas portable)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   list(APPEND isas avx2)

@@ -28,7 +28,8 @@ if(EXISTS ${archive})
   if(NOT found STREQUAL sha256)
     file(REMOVE ${archive})
     file(REMOVE_RECURSE ${dist})
-    message(WARNING "${package} has the checksum ${found}, not ${sha256}; it is not used: the figures of reports will not zoom")
+    message(WARNING "${package} has the checksum ${found}, not ${sha256}; it is not used: "
+                    "figures in reports will not zoom")
   elseif(NOT EXISTS ${dist}/package.json)  # comes after what is used
     file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${BINARY})
   endif()

@@ -10,5 +10,6 @@ if(CAUTIOUS_TORCH)
 endif()
 # These fetch small packages with the system's own clients.
 foreach(part tokenizers data)
-  cautious_script(cli.${part} fetch cli/${part}_test.py $<TARGET_FILE:cautious_program> ${CMAKE_CURRENT_BINARY_DIR}/fetched)
+  cautious_script(cli.${part} fetch cli/${part}_test.py
+                  $<TARGET_FILE:cautious_program> ${CMAKE_CURRENT_BINARY_DIR}/fetched)
 endforeach()

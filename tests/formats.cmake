@@ -1,8 +1,9 @@
-# Files against programs that are not ours: numpy's view of safetensors, a fuzzer, event files by protobuf and crcmod, reports in a
-# browser; and the golden vectors, which are what their script makes, byte by byte.
+# Files against programs that are not ours: numpy's view of safetensors, a fuzzer, event files by protobuf and crcmod,
+# reports in a browser; and the golden vectors, which are what their script makes, byte by byte.
 function(cautious_writer name source)
   add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/program)
+  target_include_directories(${name} PRIVATE
+    ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/program)
   target_link_libraries(${name} PRIVATE ${ARGN})
   target_compile_options(${name} PRIVATE -O1)
   cautious_warnings(${name})
@@ -23,9 +24,11 @@ cautious_script(lab.slider lab lab/slider_test.py $<TARGET_FILE:slider_write> ${
 
 add_test(NAME golden_is_reproducible
   COMMAND ${CMAKE_COMMAND} -DPYTHON=${CAUTIOUS_PYTHON} -DSOURCE=${CMAKE_CURRENT_LIST_DIR}/golden
-                           -DMADE=${CMAKE_CURRENT_BINARY_DIR}/golden.json -P ${CMAKE_CURRENT_LIST_DIR}/golden/compare.cmake)
+                           -DMADE=${CMAKE_CURRENT_BINARY_DIR}/golden.json
+                           -P ${CMAKE_CURRENT_LIST_DIR}/golden/compare.cmake)
 set_tests_properties(golden_is_reproducible PROPERTIES LABELS fast TIMEOUT 300)
 
 find_program(CAUTIOUS_CLANGXX clang++ REQUIRED)
-add_test(NAME safetensors_fuzz COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/run.sh ${CMAKE_CURRENT_BINARY_DIR}/safetensors_fuzz)
+add_test(NAME safetensors_fuzz
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/run.sh ${CMAKE_CURRENT_BINARY_DIR}/safetensors_fuzz)
 set_tests_properties(safetensors_fuzz PROPERTIES LABELS slow TIMEOUT 600)

@@ -1,6 +1,7 @@
 # Guards: what reviewers would otherwise have to look for. Each is one script, tests/guards/<name>.py.
 function(cautious_guard name script)
-  add_test(NAME guard.${name} COMMAND ${CAUTIOUS_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/guards/${script}.py ${PROJECT_SOURCE_DIR} ${ARGN})
+  add_test(NAME guard.${name} COMMAND ${CAUTIOUS_PYTHON} -B
+    ${PROJECT_SOURCE_DIR}/tests/guards/${script}.py ${PROJECT_SOURCE_DIR} ${ARGN})
   set_tests_properties(guard.${name} PROPERTIES LABELS "fast;guard")
 endfunction()
 
