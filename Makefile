@@ -35,7 +35,7 @@ demo: configure  ## does cautious weight decay help a small model? 15 matched ru
 	@if [ "$(DATA)" = gcide ]; then build/cautious data get gcide; fi
 	@build/cautious compare --preset nano-100k --data $(DATA) --lambdas 1 --steps 1500 --seeds 3 --out $(OUT)
 
-bench: deps  ## time of one step and of orthogonalisation, against limits measured in the same run
+bench: deps  ## time of one step and of orthogonal factors, against limits measured in the same run
 	@cmake --preset bench --log-level=WARNING
 	@cmake --build --preset bench -j $(JOBS)
 	@build/bench/cautious bench step
