@@ -148,4 +148,17 @@ inline bool is_random(const Decay& decay) {
   return std::visit([]<class D>(const D&) { return kRandom<D>; }, decay);
 }
 
+// The field `density`, which may change from step to step (Optimizer::set_density); null if the decay has none.
+inline double* density_in(Decay& decay) {
+  return std::visit(
+      []<class D>(D& d) -> double* {
+        if constexpr (requires { d.density; }) {
+          return &d.density;
+        } else {
+          return nullptr;
+        }
+      },
+      decay);
+}
+
 }  // namespace cautious

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <torch/optim/optimizer.h>
@@ -35,7 +36,7 @@ struct Options : public ::torch::optim::OptimizerCloneableOptions<Options> {
   void serialize(::torch::serialize::InputArchive& archive) override;
 };
 
-// Of the whole optimizer.
+// Of the whole optimizer: options of the core by the same names, and the path.
 struct Settings {
   Element moments = Element::f32;         // or bf16; f64 parameters always have f64 moments
   Rounding rounding = Rounding::nearest;  // of bf16 parameters
@@ -43,6 +44,14 @@ struct Settings {
   double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
   std::uint64_t seed = 0;      // of the random decay and stochastic rounding
   bool generic = false;        // ATen operations also for tensors on the CPU
+
+  // Those of the core; ranges and help are there.
+  static constexpr auto fields() {
+    return std::tuple{Choice{"moments", &Settings::moments, {}}, Choice{"rounding", &Settings::rounding, {}},
+                      Choice{"nonfinite", &Settings::nonfinite, {}},
+                      Field{"update_rms_clip", &Settings::update_rms_clip, kNonnegative, {}},
+                      Field{"seed", &Settings::seed, cautious::Options::kSeed, {}}};
+  }
 };
 
 class Optimizer : public ::torch::optim::Optimizer {

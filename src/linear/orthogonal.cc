@@ -47,20 +47,6 @@ int padded(int n) {
 std::size_t square_size(int n) { return static_cast<std::size_t>(n) * static_cast<std::size_t>(padded(n)); }
 
 template <class T>
-double shape_factor(const Task<T>& task) {
-  const double rows = task.rows, cols = task.cols;
-  switch (task.how->scale) {
-    case MatrixScale::none:
-      return 1;
-    case MatrixScale::jordan:
-      return std::sqrt(std::max(1.0, rows / cols));
-    case MatrixScale::rms:
-      return 0.2 * std::sqrt(std::max(rows, cols));
-  }
-  return 1;
-}
-
-template <class T>
 struct Scratch {
   Square<T> r, q, p, v;
   T *d, *x;
@@ -136,7 +122,7 @@ void newton_schulz(const Pieces& pieces, const Task<T>& task, Size size, std::sp
     for (int i = 0; i < n && run == 0 && by_rows; ++i) {
       for (int j = 0; j < n; ++j) p.data[static_cast<std::ptrdiff_t>(i) * p.stride + j] *= scratch.d[j];
     }
-    if (run + 1 == runs.size()) alpha *= shape_factor(task);
+    if (run + 1 == runs.size()) alpha *= shape_factor(task.how->scale, task.rows, task.cols);
     apply(pieces, static_cast<T>(alpha), p, x, y);
     std::swap(x, y);
     alpha = 1;
@@ -145,6 +131,18 @@ void newton_schulz(const Pieces& pieces, const Task<T>& task, Size size, std::sp
 }
 
 }  // namespace
+
+double shape_factor(MatrixScale scale, double rows, double cols) {
+  switch (scale) {
+    case MatrixScale::none:
+      return 1;
+    case MatrixScale::jordan:
+      return std::sqrt(std::max(1.0, rows / cols));
+    case MatrixScale::rms:
+      return 0.2 * std::sqrt(std::max(rows, cols));
+  }
+  return 1;
+}
 
 template <class T>
 Task<T> make_task(T* data, int rows, int cols, const Polar& how) {
@@ -177,7 +175,7 @@ void orthogonalise(const Pieces& pieces, const Task<T>& task, std::span<T> scrat
   if (!std::isfinite(size.norm)) {
     std::fill(matrix.begin(), matrix.end(), std::numeric_limits<T>::quiet_NaN());
   } else if (task.how->schedule == NewtonSchulz::exact) {
-    polar_by_svd(matrix, task.rows, task.cols, shape_factor(task));
+    polar_by_svd(matrix, task.rows, task.cols, shape_factor(task.how->scale, task.rows, task.cols));
   } else {
     newton_schulz(pieces, task, size, scratch);
   }

@@ -24,6 +24,9 @@ struct Beginning {
 
 Beginning beginning(NewtonSchulz schedule);
 
+// What the orthogonal factor is multiplied by.
+double shape_factor(MatrixScale scale, double rows, double cols);
+
 // A rows x cols matrix without gaps and how to treat it.
 template <class T>
 struct Task {

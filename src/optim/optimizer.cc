@@ -101,7 +101,7 @@ std::size_t Optimizer::add(Parameter parameter) {
   if (const Polar* how = optim::polar_in(group.recipe.rule)) {
     optim::matrices_of(parameter.name, parameter.shape, how->blocks);
   }
-  if (const auto* random = std::get_if<Random>(&group.recipe.decay)) slot.density = random->density;
+  slot.decay = group.recipe.decay;
   if (has_anchor(group.recipe.decay)) {
     const auto* x = static_cast<const std::byte*>(parameter.x);
     slot.x0.assign(x, x + slot.count * size_of(parameter.element));
@@ -133,12 +133,13 @@ void Optimizer::set_anchor(std::size_t tensor, const void* x0) {
 
 void Optimizer::set_density(std::size_t tensor, double density) {
   Slot& slot = slot_at(parts_->slots, tensor);
-  const Decay& decay = parts_->recipe_of(slot).decay;
-  if (!std::holds_alternative<Random>(decay)) {
-    refuse(fmt::format("tensor '{}' has no density: its decay is '{}', not 'random'", slot.parameter.name, name_of(decay)));
+  double* own = density_in(slot.decay);
+  if (own == nullptr) {
+    refuse(
+        fmt::format("tensor '{}' has no density: its decay is '{}', not 'random'", slot.parameter.name, name_of(slot.decay)));
   }
   base::check_range("density", density, kFraction);
-  slot.density = density;
+  *own = density;
 }
 
 std::size_t Optimizer::size() const { return parts_->slots.size(); }

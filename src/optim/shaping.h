@@ -14,7 +14,7 @@
 
 namespace cautious {
 
-namespace portable {
+namespace CAUTIOUS_ISA {
 
 template <class T>
 struct Entries {
@@ -81,7 +81,24 @@ void keep_largest(Entries<T>& all, double fraction) {
   }
 }
 
-}  // namespace portable
+// z becomes u, for a rule that shapes tiles or tensors. Z is Entries<T>, or all of a tensor.
+template <class T, class Z>
+void shape_direction(const Rule& rule, Z& z) {
+  std::visit(
+      [&]<class R>(const R& r) {
+        if constexpr (requires { shape<T>(r, z); }) shape<T>(r, z);
+      },
+      rule);
+}
+
+// What brings the RMS of u down to `most`, from the sum of u^2; a non-finite RMS is left to propagate.
+template <class S>
+S clip_factor(double most, S u2, double count) {
+  const S rms = sqrt(u2 / count);
+  return select(rms < __builtin_inf() && rms > most, most / rms, 1.0);
+}
+
+}  // namespace CAUTIOUS_ISA
 
 namespace optim {
 
@@ -93,17 +110,6 @@ inline Shaping shaping_of(const Rule& rule) {
         } else {
           return Shaping::none;
         }
-      },
-      rule);
-}
-
-// Of a rule that shapes tiles or tensors.
-template <class T>
-void shape_direction(const Rule& rule, std::span<T> z) {
-  portable::Entries<T> all{z};
-  std::visit(
-      [&]<class R>(const R& r) {
-        if constexpr (requires { portable::shape<T>(r, all); }) portable::shape<T>(r, all);
       },
       rule);
 }

@@ -51,6 +51,11 @@ std::string identity(const Slot& slot, const Group& group) {
 
 std::string identity(const Options& options) { return base::to_line(base::fields_of(options, Options::identity())); }
 
+double density_of(Slot& slot) {
+  const double* density = density_in(slot.decay);
+  return density != nullptr ? *density : 0;
+}
+
 const std::string& entry(const base::Metadata& metadata, const std::string& key, const std::string& file) {
   const auto found = metadata.find(key);
   if (found == metadata.end()) throw Error(Fault::data, fmt::format("{}: the optimizer state lacks '{}'", file, key));
@@ -163,7 +168,7 @@ void Optimizer::save(const std::filesystem::path& path) const {
     const std::string& name = slot.parameter.name;
     metadata[name + ".recipe"] = identity(slot, p.routing.groups[slot.group]);
     metadata[name + ".t"] = std::to_string(slot.t);
-    metadata[name + ".density"] = base::to_text(slot.density);
+    metadata[name + ".density"] = base::to_text(density_of(slot));
     for (const Piece& piece : pieces(slot)) {
       tensors.push_back({name + "." + piece.name, piece.type, slot.parameter.shape, {piece.data, piece.bytes}});
     }
@@ -215,7 +220,7 @@ void Optimizer::load(const std::filesystem::path& path) {
   }
   for (std::size_t s = 0; s < p.slots.size(); ++s) {
     p.slots[s].t = steps[s];
-    p.slots[s].density = densities[s];
+    if (double* density = density_in(p.slots[s].decay)) *density = densities[s];
   }
   p.report.step = step;
 }

@@ -91,11 +91,6 @@ const optim::Coefficients& Optimizer::Parts::coefficients_of(const optim::Slot& 
   std::visit([&](const auto& r) { prepare(&r, t, fresh.prepared); }, group.recipe.rule);
   fresh.move = common_move(group, input, report.clip_scale);
   fresh.move.rule = &fresh.prepared;
-  if (group.decay == DecaySwitch::on) {
-    optim::set_mask(*kernels, slot, group.recipe.decay, fresh.move);
-  } else {
-    optim::set_mask(*kernels, slot, None{}, fresh.move);
-  }
   return fresh;
 }
 
@@ -107,8 +102,9 @@ void Optimizer::Parts::resolve(const StepInput& input) {
     const optim::Slot& slot = slots[s];
     const optim::Coefficients& common = coefficients_of(slot, input);
     optim::Move& move = moves[s] = common.move;
-    if (move.decay == kIndexOf<Random>) optim::set_mask(*kernels, slot, Random{slot.density}, move);
-    if (is_random(recipe_of(slot).decay)) {
+    const bool decays = routing.groups[slot.group].decay == DecaySwitch::on;
+    optim::set_mask(*kernels, slot, decays ? slot.decay : Decay(None{}), move);
+    if (is_random(slot.decay)) {
       move.chance = optim::random_key(options.seed, optim::Purpose::decay, common.t, slot.name_hash);
     }
     if (slot.parameter.element == Element::bf16 && options.rounding == Rounding::stochastic) {

@@ -104,6 +104,12 @@ auto apply_of(const kernels::Table<T>& table, const Move& move, const Options& o
   return pair[options.norms == Norms::on ? 1 : 0];
 }
 
+template <class T>
+void shape(const Rule& rule, T* u, std::size_t n) {
+  portable::Entries<T> all{{u, n}};
+  portable::shape_direction<T>(rule, all);
+}
+
 template <class Body>
 void each_tile(const Chunk& chunk, Body body) {
   for (std::size_t done = 0; done < chunk.count; done += kTile) {
@@ -124,7 +130,7 @@ void fill_and_apply_as(const kernels::Kernels& kernels, const Slot& slot, const 
     const T* g = tiles.gradient(at, n);
     fill(*move.rule, g, tiles.moment(0, at, n), tiles.moment(1, at, n), tiles.direction(), n);
     tiles.store_moments(at, n);
-    if (shapes) shape_direction(recipe.rule, std::span<T>(tiles.direction(), n));
+    if (shapes) shape(recipe.rule, tiles.direction(), n);
     T* x = tiles.parameter(at, n);
     apply(terms, {tiles.direction(), g, x, tiles.anchor(at, n), at}, n, counted);
     tiles.store_parameter(options, at, n);
@@ -170,7 +176,7 @@ void fill_only(const kernels::Kernels& kernels, const Slot& slot, const Recipe& 
       T* u = reinterpret_cast<T*>(slot.u) + at;
       fill(*move.rule, tiles.gradient(at, n), tiles.moment(0, at, n), tiles.moment(1, at, n), u, n);
       tiles.store_moments(at, n);
-      if (shapes) shape_direction(recipe.rule, std::span<T>(u, n));
+      if (shapes) shape(recipe.rule, u, n);
     });
   });
 }

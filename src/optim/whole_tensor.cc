@@ -1,8 +1,6 @@
 // Tensors whose direction or decay cannot be decided coordinate by coordinate: u is complete when this begins. Shape it, clip
 // it, resolve the tensor's gate, then apply stage 2 as for every other tensor.
 #include <algorithm>
-#include <cmath>
-#include <span>
 
 #include "optim/parts.h"
 #include "optim/polar.h"
@@ -18,17 +16,15 @@ using optim::Slot;
 
 void shape(const Recipe& recipe, const Slot& slot) {
   if (optim::shaping_of(recipe.rule) != Shaping::tensor) return;
+  const auto shape_as = [&]<class T>(T* u) {
+    portable::Entries<T> all{{u, slot.count}};
+    portable::shape_direction<T>(recipe.rule, all);
+  };
   if (compute_element(slot) == Element::f64) {
-    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<double*>(slot.u), slot.count));
+    shape_as(reinterpret_cast<double*>(slot.u));
   } else {
-    optim::shape_direction(recipe.rule, std::span(reinterpret_cast<float*>(slot.u), slot.count));
+    shape_as(reinterpret_cast<float*>(slot.u));
   }
-}
-
-// The factor that brings the RMS of u down to `clip`; a non-finite RMS is left to propagate.
-double clip_factor(double clip, const Dots& dots, std::size_t count) {
-  const double rms = std::sqrt(dots.u2 / static_cast<double>(count));
-  return std::isfinite(rms) && rms > clip ? clip / rms : 1;
 }
 
 }  // namespace
@@ -93,7 +89,9 @@ void Optimizer::Parts::finish_whole_tensors() {
   double_matrices.run(run);
   if (options.update_rms_clip > 0) {
     measure();
-    for (const std::size_t s : whole) moves[s].u_scale = clip_factor(options.update_rms_clip, dots[s], slots[s].count);
+    for (const std::size_t s : whole) {
+      moves[s].u_scale = portable::clip_factor(options.update_rms_clip, dots[s].u2, static_cast<double>(slots[s].count));
+    }
   }
   const std::size_t layerwise = Decay(Layerwise{}).index();
   const auto has_gate = [&](std::size_t s) { return moves[s].decay == layerwise || moves[s].projects; };

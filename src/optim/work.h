@@ -22,7 +22,7 @@ struct Slot {
   std::size_t group = 0;
   std::uint64_t name_hash = 0;
   std::int64_t t = 0;  // steps taken
-  double density = 0;  // of the random decay
+  Decay decay;         // the recipe's; the density may be its own
 
   int moments = 0;  // of the rule
   Element moment = Element::f32;

@@ -5,6 +5,7 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/TensorOptions.h>
 
+#include "base/fields.h"
 #include "torch/parts.h"
 
 namespace cautious::torch {
@@ -23,13 +24,10 @@ Routing routing_of(const ParamGroup& group) {
   return routing;
 }
 
-cautious::Options core_options(const Settings& settings, int threads) {
-  // Non-finite gradients are a matter of all groups: Parts::step looks at them.
-  return {.moments = settings.moments,
-          .rounding = settings.rounding,
-          .update_rms_clip = settings.update_rms_clip,
-          .seed = settings.seed,
-          .threads = threads};
+cautious::Options core_options(const Settings& settings) {
+  cautious::Options options;
+  base::copy_fields(settings, options);
+  return options;
 }
 
 }  // namespace
@@ -37,9 +35,7 @@ cautious::Options core_options(const Settings& settings, int threads) {
 at::Tensor row_after_row(const at::Tensor& tensor) { return tensor.resolve_neg().contiguous(); }
 
 Settings checked(Settings settings) {
-  cautious::Options options = core_options(settings, 0);
-  options.nonfinite = settings.nonfinite;
-  (void)cautious::Optimizer(cautious::recipe("sgd"), options);
+  cautious::check(core_options(settings));
   return settings;
 }
 
@@ -51,7 +47,7 @@ std::vector<Piece> pieces_of(ParamGroup& group, Entry& entry) {
     }
     return pieces;
   }
-  const generic::State& state = entry.state;
+  const aten::State& state = entry.state;
   for (const auto& [name, tensor] : {std::pair{"m", &state.m}, {"v", &state.v}, {"low", &state.low}, {"x0", &state.x0}}) {
     if (tensor->defined()) pieces.push_back({name, *tensor});
   }
@@ -85,7 +81,10 @@ void prepare_core(ParamGroup& group, const Settings& settings, const std::vector
   const std::size_t known = group.core ? group.core->size() : 0;
   if (fits && count == known && (count == 0 || threads == group.threads)) return;
 
-  auto fresh = std::make_shared<cautious::Optimizer>(routing_of(group), core_options(settings, threads));
+  cautious::Options options = core_options(settings);
+  options.nonfinite = Nonfinite::propagate;  // a matter of all groups: Parts::step looks at it
+  options.threads = threads;
+  auto fresh = std::make_shared<cautious::Optimizer>(routing_of(group), options);
   std::vector<std::size_t> slots(group.entries.size());
   for (std::size_t i = 0; i < group.entries.size(); ++i) {
     Entry& entry = group.entries[i];
@@ -119,7 +118,7 @@ void step_fused(ParamGroup& group, const Rates& rates, const std::vector<at::Ten
   };
   std::vector<Bound> bound;
   bool any = false;
-  const auto* random = std::get_if<Random>(&group.recipe.decay);
+  const double* density = density_in(group.recipe.decay);
   for (std::size_t i = 0; i < group.entries.size(); ++i) {
     const Entry& entry = group.entries[i];
     if (!entry.fused) continue;
@@ -128,7 +127,7 @@ void step_fused(ParamGroup& group, const Rates& rates, const std::vector<at::Ten
     Bound& now = bound.emplace_back(Bound{&entry, moves ? row_after_row(entry.tensor) : entry.tensor, {}});
     if (moves) now.g = row_after_row(gradients[i]);
     group.core->bind(entry.slot, now.x.data_ptr(), moves ? now.g.data_ptr() : nullptr);
-    if (random != nullptr) group.core->set_density(entry.slot, random->density);
+    if (density != nullptr) group.core->set_density(entry.slot, *density);
   }
   if (!any) return;
   const StepReport& report = group.core->step({.lr = rates.lr, .lr_max = rates.highest_lr, .decay_factor = rates.wd});

@@ -10,9 +10,35 @@
 
 #include <cautious/torch.h>
 
-#include "torch/generic.h"
+namespace cautious {
 
-namespace cautious::torch {
+// aten_step.cc, the path of tensors that are not plain CPU memory.
+namespace aten {
+
+// State of one parameter; all tensors have its shape, row after row, and its device. Undefined: the recipe has none.
+struct State {
+  std::int64_t t = 0;
+  at::Tensor m = {}, v = {}, low = {}, x0 = {};
+};
+
+// As spec.md, section 2: moments are zeros, the anchor is the parameter's value.
+State begin(const at::Tensor& parameter, const Recipe& recipe, const torch::Settings& settings);
+
+// What one step of a parameter does.
+struct Move {
+  const std::string& name;
+  const Recipe& recipe;
+  DecaySwitch decay;
+  double lr, wd;  // wd is coupled; under selective the factor before r
+  const torch::Settings& settings;
+};
+
+// One step of one parameter. The report's numbers stay on the device: decayed, active, nonfinite, x2, g2, u2, budget, in f64.
+at::Tensor step(State& state, const at::Tensor& parameter, const at::Tensor& gradient, const Move& move);
+
+}  // namespace aten
+
+namespace torch {
 
 // One parameter as it was when it was added, and its state where the fused core does not hold it.
 struct Entry {
@@ -22,9 +48,9 @@ struct Entry {
   at::ScalarType type;
   at::Device device;
   bool fused;
-  Element gradient;           // type the core expects
-  std::size_t slot = 0;       // in the core
-  generic::State state = {};  // of the ATen path
+  Element gradient;        // type the core expects
+  std::size_t slot = 0;    // in the core
+  aten::State state = {};  // of the ATen path
 };
 
 struct ParamGroup {
@@ -83,4 +109,5 @@ std::vector<Piece> pieces_of(ParamGroup& group, Entry& entry);
 std::int64_t steps_of(const ParamGroup& group, const Entry& entry);
 void set_steps(ParamGroup& group, Entry& entry, std::int64_t t);
 
-}  // namespace cautious::torch
+}  // namespace torch
+}  // namespace cautious

@@ -11,9 +11,9 @@
 
 #include <cautious/error.h>
 
-#include "torch/parts.h"
 #include "optim/polar.h"
 #include "optim/shaping.h"
+#include "torch/parts.h"
 
 namespace cautious::torch {
 namespace {
@@ -80,7 +80,7 @@ void check_unchanged(const Entry& entry) {
 std::string fixed_part(Recipe recipe) {
   recipe.weight_decay = 0;
   recipe.coupling = Coupling::plain;
-  if (auto* random = std::get_if<Random>(&recipe.decay)) random->density = 0;
+  if (double* density = density_in(recipe.decay)) *density = 0;
   return to_string(recipe);
 }
 
@@ -227,7 +227,7 @@ void Optimizer::Parts::sync(const std::vector<OptimizerParamGroup>& given, const
     for (std::size_t i = group.entries.size(); i < given[g].params().size(); ++i) {
       Entry entry = make_entry(given[g].params()[i], fresh_name(), settings);
       check_matrix(group.recipe, entry);
-      if (!entry.fused) entry.state = generic::begin(entry.tensor, group.recipe, settings);
+      if (!entry.fused) entry.state = aten::begin(entry.tensor, group.recipe, settings);
       group.entries.push_back(std::move(entry));
     }
   }

@@ -168,9 +168,9 @@ void Optimizer::Parts::step(const Groups& given) {
     for (std::size_t i = 0; i < group.entries.size(); ++i) {
       Entry& entry = group.entries[i];
       if (entry.fused || !gradients[g][i].defined()) continue;
-      const generic::Move move{entry.name, group.recipe, group.decay, rates[g].lr, rates[g].wd, settings};
+      const aten::Move move{entry.name, group.recipe, group.decay, rates[g].lr, rates[g].wd, settings};
       pending.push_back(
-          {generic::step(entry.state, entry.tensor, gradients[g][i].detach(), move), &of_group[i], entry.tensor.numel()});
+          {aten::step(entry.state, entry.tensor, gradients[g][i].detach(), move), &of_group[i], entry.tensor.numel()});
     }
   }
   collect(std::move(pending));

@@ -15,8 +15,8 @@
 #include <cautious/error.h>
 #include <cautious/torch.h>
 
+#include "base/fields.h"
 #include "torch/parts.h"
-#include "base/text.h"
 
 namespace cautious::torch {
 namespace {
@@ -27,13 +27,12 @@ using ::torch::serialize::OutputArchive;
 
 constexpr const char* kFormat = "cautious torch optimizer 1";
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Fault::data, "optimizer state: " + message); }
+[[noreturn]] void refuse_state(const std::string& message) { throw Error(Fault::data, "optimizer state: " + message); }
 
 using Lines = std::vector<std::string>;
 
 std::string identity(const Settings& settings) {
-  return fmt::format("moments={} rounding={} seed={} update_rms_clip={}", name_of(settings.moments),
-                     name_of(settings.rounding), settings.seed, settings.update_rms_clip);
+  return base::to_line(base::fields_of(settings, cautious::Options::identity()));
 }
 
 Lines group_lines(const std::vector<OptimizerParamGroup>& groups) {
@@ -93,18 +92,18 @@ class Source {
     if (!value.isTensor()) wrong(key);
     const at::Tensor found = value.toTensor();
     if (found.scalar_type() != type || found.sizes() != shape) {
-      refuse(fmt::format("'{}' is {} [{}], this optimizer needs {} [{}]", key, c10::toString(found.scalar_type()),
-                         fmt::join(found.sizes().vec(), ", "), c10::toString(type), fmt::join(shape.vec(), ", ")));
+      refuse_state(fmt::format("'{}' is {} [{}], this optimizer needs {} [{}]", key, c10::toString(found.scalar_type()),
+                               fmt::join(found.sizes().vec(), ", "), c10::toString(type), fmt::join(shape.vec(), ", ")));
     }
     return found;
   }
 
  private:
-  [[noreturn]] void wrong(const std::string& key) { refuse(fmt::format("'{}' is not of the kind it should be", key)); }
+  [[noreturn]] void wrong(const std::string& key) { refuse_state(fmt::format("'{}' is not of the kind it should be", key)); }
   c10::IValue read(const std::string& key) {
     c10::IValue value;
     if (!archive_.try_read(key, value)) {
-      refuse(
+      refuse_state(
           fmt::format("there is no '{}' in it; it was not written by cautious::torch::Optimizer, or is incomplete (it has: {})",
                       key, base::join(archive_.keys())));
     }
@@ -114,7 +113,7 @@ class Source {
 };
 
 void require_equal(const std::string& what, const std::string& there, const std::string& here) {
-  if (there != here) refuse(fmt::format("{} differs: the file has '{}', this optimizer '{}'", what, there, here));
+  if (there != here) refuse_state(fmt::format("{} differs: the file has '{}', this optimizer '{}'", what, there, here));
 }
 
 void require_equal(const std::string& what, const Lines& there, const Lines& here) {
@@ -122,33 +121,15 @@ void require_equal(const std::string& what, const Lines& there, const Lines& her
     require_equal(fmt::format("{} {}", what, i), there[i], here[i]);
   }
   if (there.size() != here.size()) {
-    refuse(fmt::format("the file has {} {}s, this optimizer {}", there.size(), what, here.size()));
+    refuse_state(fmt::format("the file has {} {}s, this optimizer {}", there.size(), what, here.size()));
   }
+}
+
+Recipe recipe_from(const std::string& line) try { return parse_recipe(line); } catch (const Error& error) {
+  refuse_state(error.what());
 }
 
 std::string key_of(const Piece& piece, std::size_t parameter) { return fmt::format("{}_{}", piece.name, parameter); }
-
-// A recipe from the line that to_string() made.
-Recipe recipe_from(const std::string& line) {
-  const auto refuse_line = [&]() { refuse(fmt::format("'{}' is no recipe", line)); };
-  std::size_t at = std::min(line.find(' '), line.size());
-  const std::string rule = line.substr(0, at);
-  for (const std::string& name : recipe_names()) {
-    Recipe made = recipe(name);
-    if (name_of(made.rule) != rule) continue;
-    while (at < line.size()) {
-      const std::size_t end = std::min(line.find(' ', at + 1), line.size());
-      const std::string word = line.substr(at + 1, end - at - 1);
-      const std::size_t equals = word.find('=');
-      if (equals == std::string::npos) refuse_line();
-      set(made, word.substr(0, equals), word.substr(equals + 1));
-      at = end;
-    }
-    return made;
-  }
-  refuse_line();
-  return {};
-}
 
 }  // namespace
 
@@ -164,7 +145,7 @@ void Options::serialize(InputArchive& archive) {
   c10::IValue values[5];
   const char* keys[] = {"lr", "lr_max", "decay_factor", "recipe", "decay"};
   for (int i = 0; i < 5; ++i) {
-    if (!archive.try_read(keys[i], values[i])) refuse(fmt::format("the options of a group lack '{}'", keys[i]));
+    if (!archive.try_read(keys[i], values[i])) refuse_state(fmt::format("the options of a group lack '{}'", keys[i]));
   }
   recipe = recipe_from(values[3].toStringRef());
   lr = values[0].toDouble();
@@ -211,8 +192,8 @@ void Optimizer::load(InputArchive& archive) {
   const auto count = static_cast<std::int64_t>(parts_->names.size()), group_count = static_cast<std::int64_t>(groups.size());
   const at::Tensor rates = source.tensor("rates", at::kDouble, {group_count, 4}).cpu().contiguous();
   const at::Tensor steps = source.tensor("t", at::kLong, {count}).cpu().contiguous();
-  if (!rates.isfinite().logical_and(rates >= 0).all().item<bool>()) refuse("a learning rate is negative or not finite");
-  if (steps.lt(0).any().item<bool>()) refuse("a step count is negative");
+  if (!rates.isfinite().logical_and(rates >= 0).all().item<bool>()) refuse_state("a learning rate is negative or not finite");
+  if (steps.lt(0).any().item<bool>()) refuse_state("a step count is negative");
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // to, from
   std::size_t parameter = 0;
   for (ParamGroup& group : groups) {
