@@ -1,5 +1,5 @@
-# The library as others meet it: the README's example, the installed package, a rule added by a stranger; and the core
-# again under the sanitizers, each in its own build directory below this one.
+# The library as others meet it: the README's example, the installed package, a rule and a decay added by a
+# stranger; and the core again under the sanitizers, each in its own build directory below this one.
 add_test(NAME example.ten_lines COMMAND example_ten_lines)
 set_tests_properties(example.ten_lines PROPERTIES LABELS fast PASS_REGULAR_EXPRESSION "step 300  x0 1\\.00")
 add_test(NAME example.muon COMMAND example_muon)
@@ -14,13 +14,18 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(scripts ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME installed_consumer
     COMMAND bash ${scripts}/consumer/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/consumer)
-  add_test(NAME add_a_rule COMMAND bash ${scripts}/add_a_rule.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/add_a_rule)
+  set(torch OFF)
+  if(CAUTIOUS_TORCH)
+    set(torch ON)
+  endif()
+  add_test(NAME extend
+    COMMAND bash ${scripts}/extend/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/extend ${torch})
   # Everything that walks buffers or reads files; and everything that starts threads.
   foreach(preset asan tsan)
     add_test(NAME ${preset}
       COMMAND bash ${scripts}/sanitized.sh ${preset} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/${preset})
   endforeach()
-  set_tests_properties(installed_consumer add_a_rule asan tsan PROPERTIES LABELS slow TIMEOUT 1800)
+  set_tests_properties(installed_consumer extend asan tsan PROPERTIES LABELS slow TIMEOUT 1800)
   # The longest first, so that they do not end alone.
   set_tests_properties(asan tsan PROPERTIES COST 1000)
 endif()

@@ -149,7 +149,7 @@ Applied<T> apply(const D& decay, const Values<T>& x, const Values<T>& g, const V
   const at::Tensor active = count(signed_product(u, pull) > 0, x);
   const auto where = [&](const auto& on) -> Applied<T> {
     const Moved<Values<T>> moved = algorithm1(lr, wd, x, u, pull, on);
-    return {moved.x, count(on, x), active, (sum(abs(moved.shrunk)) * (move.lr * move.wd)).of};
+    return {moved.x, count(on, x), active, (move.lr * move.wd * sum(abs(moved.shrunk))).of};
   };
   if constexpr (requires { mask<T>(decay); }) {
     Lane<Values<T>, Words> lane{u, g, pull, {}};

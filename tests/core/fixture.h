@@ -143,6 +143,8 @@ inline std::vector<RuleName> every_rule() {
           {"lion-k", "threshold"},
           {"lion-k", "topk"}};
 }
+// Those whose direction is made from a matrix.
+inline std::vector<RuleName> matrix_rules() { return {{"lion-k", "nuclear"}, {"muon", ""}}; }
 inline std::vector<std::string> every_decay() {
   return {"none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"};
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "fixture.h"
 
@@ -18,6 +20,25 @@ using fixture::run;
 using fixture::weights;
 
 constexpr std::size_t kCount = 1025, kSteps = 4;
+
+// A rule or a decay that the library has and the products do not would be tested nowhere.
+TEST(Fixture, ListsEveryRuleAndDecay) {
+  std::set<std::string> listed, known;
+  for (const auto& rules : {every_rule(), fixture::matrix_rules()}) {
+    for (const auto& rule : rules) listed.insert(rule.text());
+  }
+  for (const std::string& recipe : cautious::recipe_names()) {
+    const cautious::Rule rule = cautious::recipe(recipe).rule;
+    const std::string name(name_of(rule));
+    if (!std::holds_alternative<cautious::LionK>(rule)) {
+      known.insert(name);
+      continue;
+    }
+    for (const std::string_view k : names_of(cautious::Convex{})) known.insert(name + "_" + std::string(k));
+  }
+  EXPECT_EQ(listed, known);
+  EXPECT_EQ(every_decay(), cautious::decay_names());
+}
 
 template <class T>
 class EveryElement : public testing::Test {};

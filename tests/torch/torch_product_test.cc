@@ -118,7 +118,7 @@ TEST(Product, VectorsAgree) {
 const std::vector<Shape> kMatrices{{7, 5}, {5, 7}, {16, 33}, {4, 3, 2, 2}};
 
 TEST(Product, MatricesAgree) {
-  for (const fixture::RuleName& rule : {fixture::RuleName{"muon", ""}, fixture::RuleName{"lion-k", "nuclear"}}) {
+  for (const fixture::RuleName& rule : fixture::matrix_rules()) {
     for (const std::string& decay : fixture::every_decay()) {
       for (const Type& type : kTypes) check(fixture::make(rule, decay), kMatrices, type, true);
       if (HasFailure()) return;
