@@ -55,6 +55,9 @@ Words joined(std::int64_t, const Words&);
 template <class A, class B>
 using Joined = decltype(joined(std::declval<const A&>(), std::declval<const B&>()));
 
+template <class A, class B>
+concept Numeric = !std::same_as<Joined<A, B>, Words>;
+
 // An operand as libtorch takes it.
 template <class A>
 auto raw(const A& a) {
@@ -68,30 +71,26 @@ auto raw(const A& a) {
 }
 
 template <class A, class B>
-Joined<A, B> operator+(const A& a, const B& b) {
-  if constexpr (std::same_as<Joined<A, B>, Words>) {
-    return {(raw(a) + raw(b)) & kWord};
-  } else {
-    return {raw(a) + raw(b)};
-  }
-}
-template <class T>
-Values<T> operator-(const Values<T>& a, const Values<T>& b) {
-  return {a.of - b.of};
-}
+requires Numeric<A, B> Joined<A, B>
+operator+(const A& a, const B& b) { return {raw(a) + raw(b)}; }
+template <class A, class B>
+requires Numeric<A, B> Joined<A, B>
+operator-(const A& a, const B& b) { return {raw(a) - raw(b)}; }
+template <class A, class B>
+requires Numeric<A, B> Joined<A, B>
+operator*(const A& a, const B& b) { return {raw(a) * raw(b)}; }
+template <class A, class B>
+requires Numeric<A, B> Joined<A, B>
+operator/(const A& a, const B& b) { return {raw(a) / raw(b)}; }
 template <class T>
 Values<T> operator-(const Values<T>& a) {
   return {-a.of};
 }
-template <class A, class B>
-Joined<A, B> operator*(const A& a, const B& b) {
-  return {raw(a) * raw(b)};
-}
-template <class A, class B>
-Joined<A, B> operator/(const A& a, const B& b) {
-  return {raw(a) / raw(b)};
-}
 
+template <class B>
+Words operator+(const Words& a, const B& b) {
+  return {(a.of + raw(b)) & kWord};
+}
 // The product without leaving 63 bits.
 inline Words operator*(const Words& a, std::uint32_t factor) {
   constexpr std::int64_t half = 0xffff;
@@ -134,21 +133,13 @@ inline Mask operator!(const Mask& a) { return {a.of.logical_not()}; }
 inline Mask operator&&(const Mask& a, const Mask& b) { return {a.of.logical_and(b.of)}; }
 inline Mask operator||(const Mask& a, const Mask& b) { return {a.of.logical_or(b.of)}; }
 
-// fma, the overloads that formulas use; with a number first libtorch's addition fuses where the device does.
+// A number times a tensor, added to a tensor, is one operation of libtorch, fused where the device can.
 template <class T>
 Values<T> fma(std::type_identity_t<T> a, const Values<T>& b, const Values<T>& c) {
   return {at::add(c.of, b.of, raw(a))};
 }
-template <class T>
-Values<T> fma(std::type_identity_t<T> a, const Values<T>& b, std::type_identity_t<T> c) {
-  return a * b + c;
-}
-template <class T>
-Values<T> fma(const Values<T>& a, const Values<T>& b, const Values<T>& c) {
-  return {at::addcmul(c.of, a.of, b.of)};
-}
-template <class T>
-Values<T> fma(const Values<T>& a, const Values<T>& b, std::type_identity_t<T> c) {
+template <class A, class B, class C>
+auto fma(const A& a, const B& b, const C& c) -> Joined<Joined<A, B>, C> {
   return a * b + c;
 }
 

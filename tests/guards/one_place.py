@@ -20,23 +20,23 @@ def pair(between):
 
 
 def signs(between):
-    """Both signs: a function of each, a method of each, or each compared with zero."""
-    spellings = (lambda of: rf"(?:sign|sgn|signbit)\({of}\)", lambda of: rf"{of}\.(?:sign|sgn|signbit)\(\)",
-                 lambda of: rf"\(*{of}[<>]=?0\)*")
-    return [f"(?:{one(U)}{between}{one(X)}|{one(X)}{between}{one(U)})" for one in spellings]
+    """Both signs, of whatever name: a function of each or a method of each; or a direction and a parameter compared with zero."""
+    spellings = (r"(?:sign|sgn|signbit)\(\w+\)", r"\w\.(?:sign|sgn|signbit)\(\)", r"copysign\([^,()]*,\w+\)")
+    compared = [rf"\(*{of}[<>]=?0\)*" for of in (U, X)]
+    return [f"{one}{between}\\w*{one}" for one in spellings] + [between.join(compared), between.join(reversed(compared))]
 
 
 MASK = [
     pair(r"\)*\*\(*") + COMPARED,
     rf"(?<![\w.])0[<>]=?\(*{pair(r'[)]*[*][(]*')}",
-    rf"mul\({pair(',')}\){COMPARED}", rf"\.mul\((?:{U}|{X})\){COMPARED}",
+    rf"(?:mul\({pair(',')}|fma\({pair(',')},0)\){COMPARED}", rf"\.mul\((?:{U}|{X})\){COMPARED}",
     rf"(?:ge|le|gt|lt)\(\(*{pair('[*]')}\)*,0",
     *signs(r"\)*(?:\*|==|!=|\^|&&|\.mul\(|\.eq\(|\.ne\(|,)\(*(?:\w+::)?"),
     r"(?<!\w)signed_product\(",
 ]
 ON_X = rf"\(*(?:(?:\w+::)?(?:select|where)\([^;]*?,|[^;,?]*\?(?:0:)?)?{X}"
 TERM = [
-    rf"{WD}\)*\*{ON_X}", rf"{X}\)*\*\(*(?:1-)?\(*(?:-?lr\*)?{WD}",
+    rf"{WD}\)*\*(?:\w+\*)?{ON_X}", rf"{X}\)*\*\(*(?:1-)?\(*(?:-?lr\*)?{WD}",
     rf"fma\(-?(?:lr\*)?{WD},{ON_X}",
     rf"(?:add|sub)_?\({ON_X}[^;]*?,-?(?:lr\*)?{WD}", rf"addcmul_?\([^;]*{X}[^;]*{WD}",
     rf"(?:mul_?\(|\*=)\(*1-\(*lr\*{WD}",
@@ -49,13 +49,15 @@ def plain(text):
     text = re.sub(r"^\s*#.*", "", text, flags=re.M)
     text = re.sub(r"(?:static_cast|as)<[^<>]*>|\[[^\[\]]*\]|\b(?:const|std::|at::(?!Tensor)|this->)|\b(?:double|float|T)(?=\()", "", text)
     text = re.sub(r"\b\w+(?:\.|->)(?=\w+\b(?!\())", "", text)
-    text = re.sub(r"\((\w+)\)(?=\s*[*<>])", r"\1", text)
+    text = re.sub(r"(?<!\w)\((\w+)\)(?=\s*[*<>])", r"\1", text)
     named = re.findall(r"\b(?:auto|T|V|float|double|bool|Tensor)&?\s+(\w+)\s*=\s*([^;{}]{3,80});", text)
     text = re.sub(r"\s+", "", text)
     for name, value in named:
         value = re.sub(r"\s+", "", value)
         if re.fullmatch(rf"\(*{pair('[*]')}\)*|mul\({pair(',')}\)|(?:sign|signbit)\((?:{U}|{X})\)|(?:{U}|{X})\.sign\(\)", value):
             text = re.sub(rf"(?<!\w){name}(?!\w)(?!=[^=])", value, text)
+        elif re.search(rf"\?(?:{WD}:0|0:{WD})", value):
+            text = re.sub(rf"(?<!\w){name}(?!\w)(?!=[^=])", "wd", text)
     return re.sub(r"(?<=[(*=<>,])\((\w+)\)", r"\1", text)
 
 
@@ -70,6 +72,9 @@ AGAIN = [
     "const at::Tensor on = (update.sign() * p.sign()).ge(0);  p.add_(at::where(on, p, zero), -lr * wd);",
     "const T product = static_cast<T>(u[i]) * x[i];  x[i] = fma(-lr, fma(wd, product < 0 ? 0 : x[i], u[i]), x[i]);",
     "auto off = at::mul(grad, param) < 0;  param.sub_(group.weight_decay * at::where(off.logical_not(), param, 0));",
+    "const T k = std::copysign(1.f, u) == std::copysign(1.f, x) ? wd : 0;  x = x - lr * u - lr * k * x;",
+    "auto mask = (u.mul(p) >= 0).to(at::kFloat);  p.add_(p * mask, -lr * wd);",
+    "at::Tensor opposite(at::Tensor a, at::Tensor b) { return a.sign() * b.sign() < 0; }  x.add(u.add(shrunk, move.wd), -move.lr);",
     "const bool on = !(lane.u > 0 && lane.pull < 0);  y = lane.x - lr * (lane.u + options.wd * lane.pull);",
 ]
 # What looks similar and is something else.

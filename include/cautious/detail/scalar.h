@@ -2,6 +2,8 @@
 // double, per instruction set) and for whole tensors of libtorch (src/torch/aten.h has the same words for them).
 // For numbers: explicit fused multiply-add and nothing that a compiler may contract or reorder, so that every instruction set
 // gives the same bits. T is the compute type, float or double, also the type of coefficients; V is a value: T or a tensor of T.
+// CUDA would be one more file, compiled with CAUTIOUS_ISA=cuda and these functions as __host__ __device__: numbers again, and a
+// table like that of src/kernels/kernels.cc whose entries start a thread per coordinate instead of a loop.
 #pragma once
 
 #include <cstdint>
