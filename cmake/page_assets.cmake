@@ -1,6 +1,6 @@
-# Writes BINARY/page_assets.cc, the texts of a report's page as constants, and only if they changed. Run at every build:
+# Writes BINARY/page_assets.cc, the texts of a report's page as constants, if they changed. Run at every build:
 # cmake -DSOURCE= -DBINARY= -P. uPlot (MIT licence) is fetched once, by npm, and checked; without it the file is written
-# with empty texts in its place: the figures of a report are then still images.
+# with empty texts in its place, and the figures of a report are still images.
 cmake_minimum_required(VERSION 3.22)
 set(package uplot@1.6.32)
 set(archive ${BINARY}/uplot-1.6.32.tgz)
@@ -10,7 +10,7 @@ set(dist ${BINARY}/package)
 function(fetch)
   find_program(NPM npm NO_CACHE)
   if(NOT NPM)
-    message(WARNING "there is no npm to fetch ${package}: the figures of reports will not zoom")
+    message(WARNING "npm is not installed, so ${package} cannot be fetched: the figures of reports will not zoom")
     return()
   endif()
   execute_process(COMMAND ${NPM} pack ${package} --silent --prefer-offline --fetch-retries=1 --fetch-timeout=30000
@@ -35,7 +35,7 @@ if(EXISTS ${archive})
   endif()
 endif()
 
-set(text "// Made by cmake/page_assets.cmake.\n#include \"report/page_assets.h\"\n\nnamespace cautious::report {\n\n")
+set(text "// Made by cmake/page_assets.cmake.\n#include \"report/page.h\"\n\nnamespace cautious::report {\n\n")
 function(constant name file)
   set(content "")
   if(EXISTS ${file})

@@ -109,7 +109,7 @@ std::string terminal_text(const Experiment& experiment) {
 void write(const std::vector<Experiment>& experiments, const std::filesystem::path& directory) {
   for (const Experiment& experiment : experiments) {
     for (const Section& section : experiment.sections) {
-      for (const report::Figure& figure : section.figures) base::write_atomically(directory / (figure.name + ".svg"), to_svg(figure));
+      for (const report::Figure& figure : section.figures) base::write_atomically(directory / (figure.name + ".svg"), figure.svg);
       for (const report::Table& table : section.tables) base::write_atomically(directory / (table.name + ".csv"), to_csv(table));
       for (const DataFile& file : section.files) base::write_atomically(directory / file.name, file.content);
     }

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/html_page.h"
+#include "report/chart.h"
+#include "report/page.h"
 #include "report/table.h"
 
 namespace cautious::lab {

@@ -37,7 +37,7 @@ struct Vertex {
 using Curve = std::vector<Vertex>;
 
 Vector2d place(const Stationary& at) { return {at.x[0], at.x[1]}; }
-Vector2d place(report::PlanePoint p) { return {p.x, p.y}; }
+Vector2d place(drawing::PlanePoint p) { return {p.x, p.y}; }
 
 double to_segment(const Vector2d& p, const Vector2d& a, const Vector2d& b) {
   const double square = (b - a).squaredNorm();
@@ -191,7 +191,7 @@ class Tracer {
 
 // To the points that belong and to the segments between two of them.
 template <typename Belongs>
-double distance(const FrontTrace& trace, report::PlanePoint to, const Belongs& belongs) {
+double distance(const FrontTrace& trace, drawing::PlanePoint to, const Belongs& belongs) {
   const Vector2d p = place(to);
   double least = std::numeric_limits<double>::infinity();
   for (const auto& curve : trace.curves) {
@@ -220,15 +220,15 @@ FrontTrace trace_minimisers(const Problem& problem, double low, double high) {
   return trace;
 }
 
-double to_minimisers(const FrontTrace& trace, report::PlanePoint p) {
+double to_minimisers(const FrontTrace& trace, drawing::PlanePoint p) {
   return distance(trace, p, [](const FrontPoint&) { return true; });
 }
 
-double to_local_front(const FrontTrace& trace, report::PlanePoint p) {
+double to_local_front(const FrontTrace& trace, drawing::PlanePoint p) {
   return distance(trace, p, [](const FrontPoint& point) { return point.local == Pareto::optimal; });
 }
 
-double to_global_front(const FrontTrace& trace, report::PlanePoint p) {
+double to_global_front(const FrontTrace& trace, drawing::PlanePoint p) {
   return distance(trace, p, [](const FrontPoint& point) { return point.global; });
 }
 

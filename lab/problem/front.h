@@ -4,14 +4,14 @@
 
 #include <vector>
 
+#include "lab/drawing/figures.h"
 #include "lab/problem/pareto.h"
 #include "lab/problem/problem.h"
-#include "report/plane_figure.h"
 
 namespace cautious::lab {
 
 struct FrontPoint {
-  report::PlanePoint at;
+  drawing::PlanePoint at;
   Pareto local = Pareto::undecided;
   bool global = false;  // locally not beaten, and no point of the trace is better: |y| <= |x| and smaller in one coordinate
 };
@@ -27,8 +27,8 @@ struct FrontTrace {
 FrontTrace trace_minimisers(const Problem& problem, double low, double high);
 
 // Distances to the traced curves, to the locally optimal parts of them and to the global front; infinite if there are none.
-double to_minimisers(const FrontTrace& trace, report::PlanePoint p);
-double to_local_front(const FrontTrace& trace, report::PlanePoint p);
-double to_global_front(const FrontTrace& trace, report::PlanePoint p);
+double to_minimisers(const FrontTrace& trace, drawing::PlanePoint p);
+double to_local_front(const FrontTrace& trace, drawing::PlanePoint p);
+double to_global_front(const FrontTrace& trace, drawing::PlanePoint p);
 
 }  // namespace cautious::lab

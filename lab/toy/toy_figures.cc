@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "lab/toy/toy_claims.h"
 #include "base/text.h"
+#include "lab/drawing/figures.h"
+#include "lab/toy/toy_claims.h"
 
 namespace cautious::lab {
 namespace {
@@ -23,11 +24,11 @@ std::string in_words(const ToyStudy& study) {
 
 // The parts of the minimisers that belong, as curves of that style; the longest has the label.
 template <class Belongs>
-void add_parts(std::vector<report::PlaneCurve>& curves, const FrontTrace& trace, report::CurveStyle style, const std::string& label,
+void add_parts(std::vector<drawing::PlaneCurve>& curves, const FrontTrace& trace, drawing::CurveStyle style, const std::string& label,
                const Belongs& belongs) {
   const std::size_t first = curves.size();
   for (const auto& curve : trace.curves) {
-    std::vector<report::PlanePoint> part;
+    std::vector<drawing::PlanePoint> part;
     const auto finish = [&] {
       if (part.size() > 1 || (curve.size() == 1 && !part.empty())) curves.push_back({style, "", std::exchange(part, {})});
       part.clear();
@@ -46,16 +47,16 @@ void add_parts(std::vector<report::PlaneCurve>& curves, const FrontTrace& trace,
   if (longest != curves.end()) longest->label = label;
 }
 
-std::vector<report::PlaneCurve> curves_of(const FrontTrace& trace) {
-  std::vector<report::PlaneCurve> curves;
-  add_parts(curves, trace, report::CurveStyle::dotted, "only locally Pareto",
+std::vector<drawing::PlaneCurve> curves_of(const FrontTrace& trace) {
+  std::vector<drawing::PlaneCurve> curves;
+  add_parts(curves, trace, drawing::CurveStyle::dotted, "only locally Pareto",
             [](const FrontPoint& p) { return p.local == Pareto::optimal && !p.global; });
-  add_parts(curves, trace, report::CurveStyle::band, "Pareto front", [](const FrontPoint& p) { return p.global; });
-  add_parts(curves, trace, report::CurveStyle::thin, "", [](const FrontPoint&) { return true; });
+  add_parts(curves, trace, drawing::CurveStyle::band, "Pareto front", [](const FrontPoint& p) { return p.global; });
+  add_parts(curves, trace, drawing::CurveStyle::thin, "", [](const FrontPoint&) { return true; });
   return curves;
 }
 
-std::string number_or_dash(const std::optional<double>& value) { return value && std::isfinite(*value) ? report::pretty(*value) : "-"; }
+std::string number_or_dash(const std::optional<double>& value) { return value && std::isfinite(*value) ? drawing::pretty(*value) : "-"; }
 
 // A longer one would run into the end point; then the column of end points makes room for names up to kLongestName.
 bool has_long_name(const ToyStudy& study) {
@@ -68,13 +69,13 @@ std::string shortened(const std::string& name) {
   return name.size() <= kLongestName ? name : name.substr(0, kLongestName - 1) + "…";
 }
 
-std::vector<report::PlanePath> paths_of(const ToyStudy& study) {
-  std::vector<report::PlanePath> paths;
+std::vector<drawing::PlanePath> paths_of(const ToyStudy& study) {
+  std::vector<drawing::PlanePath> paths;
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const ToyRun& run = study.runs[i];
-    report::PlanePath path{i, shortened(run.arm.name), {}, {}};
+    drawing::PlanePath path{i, shortened(run.arm.name), {}, {}};
     for (const Point& p : run.path) path.points.push_back({p[0], p[1]});
-    path.cells = {fmt::format("({:.2f}, {:.2f})", run.end()[0], run.end()[1]), report::pretty(run.f), number_or_dash(run.to_minimisers),
+    path.cells = {fmt::format("({:.2f}, {:.2f})", run.end()[0], run.end()[1]), drawing::pretty(run.f), number_or_dash(run.to_minimisers),
                   number_or_dash(run.to_front), run.to_box <= kOn ? "yes" : "no"};
     if (has_long_name(study)) path.cells.erase(path.cells.begin());
     paths.push_back(std::move(path));
@@ -82,17 +83,17 @@ std::vector<report::PlanePath> paths_of(const ToyStudy& study) {
   return paths;
 }
 
-std::optional<report::PlaneBox> box_of(const ToyStudy& study) {
-  return report::PlaneBox{study.box, fmt::format("|x| ≤ 1/λ = {:.3g}", study.box)};
+std::optional<drawing::PlaneBox> box_of(const ToyStudy& study) {
+  return drawing::PlaneBox{study.box, fmt::format("|x| ≤ 1/λ = {:.3g}", study.box)};
 }
 
-double seen_height(const Problem& problem, double lowest, report::PlanePoint p) {
+double seen_height(const Problem& problem, double lowest, drawing::PlanePoint p) {
   const double x[2]{p.x, p.y};
   return std::log1p(std::max(0.0, problem.value(x) - lowest));
 }
 
 report::Figure plane(const ToyStudy& study) {
-  report::PlaneFigure figure;
+  drawing::PlaneFigure figure;
   figure.title = study.problem.title + ": where weight decay leads";
   figure.subtitle = settings(study.options);
   figure.note = fmt::format(
@@ -101,13 +102,13 @@ report::Figure plane(const ToyStudy& study) {
   figure.description = in_words(study);
   figure.columns = {{"end point", 0.425}, {"f", 0.565}, {"to minimisers", 0.775}, {"to front", 0.9}, {"in box", 1}};
   if (has_long_name(study)) figure.columns.erase(figure.columns.begin());
-  report::PlanePanel panel;
+  drawing::PlanePanel panel;
   panel.id = "plane";
   panel.title = study.problem.title;
   panel.formula = "f = " + study.problem.formula;
   panel.low = study.view_low;
   panel.high = study.view_high;
-  panel.height = [problem = study.problem, lowest = study.lowest](report::PlanePoint p) { return seen_height(problem, lowest, p); };
+  panel.height = [problem = study.problem, lowest = study.lowest](drawing::PlanePoint p) { return seen_height(problem, lowest, p); };
   panel.box = box_of(study);
   panel.curves = curves_of(*study.trace);
   panel.paths = paths_of(study);
@@ -116,7 +117,7 @@ report::Figure plane(const ToyStudy& study) {
 }
 
 report::Figure surface(const ToyStudy& study) {
-  report::SurfaceFigure figure;
+  drawing::SurfaceFigure figure;
   figure.title = study.problem.title + ": a valley of minimisers";
   figure.subtitle = settings(study.options);
   figure.formula = "f = " + study.problem.formula;
@@ -124,7 +125,7 @@ report::Figure surface(const ToyStudy& study) {
   figure.note = "Dashed: the minimisers. Green: the box |x| ≤ 1/λ.";
   figure.low = study.view_low;
   figure.high = study.view_high;
-  figure.height = [problem = study.problem, lowest = study.lowest](report::PlanePoint p) { return seen_height(problem, lowest, p); };
+  figure.height = [problem = study.problem, lowest = study.lowest](drawing::PlanePoint p) { return seen_height(problem, lowest, p); };
   figure.height_label = "log(1 + f)";
   figure.box = box_of(study);
   figure.curves = curves_of(*study.trace);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lab/toy/toy.h"
-#include "report/html_page.h"
+#include "report/page.h"
 
 namespace cautious::lab {
 

@@ -1,12 +1,15 @@
-// Charts as data, drawn to SVG: lines with bands, and points with intervals per category. Light and dark by the reader's
-// setting, told apart by colour and by dash or marker. The HTML report draws the same data with zoom and hover.
+// Charts as data, drawn to SVG: lines with bands, and points with intervals per category. Light or dark as the reader has set
+// it; series differ in colour and in dash or marker. The HTML report draws the same data with zoom and hover.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "report/axis.h"
 
 namespace cautious::report {
 
@@ -18,9 +21,8 @@ struct ChartSeries {
   bool markers = false;           // a marker at every point
 };
 
-enum class Scale { linear, log };
-
 struct LineChart {
+  static constexpr std::string_view kScript = "chart";  // the script of the page that draws it again, from page_json()
   std::string title, x_label, y_label;
   std::string description;  // for those who cannot see it
   Scale x_scale = Scale::linear, y_scale = Scale::linear;
@@ -39,6 +41,7 @@ struct IntervalEntry {
 };
 
 struct IntervalChart {
+  static constexpr std::string_view kScript = "";  // none: it stays an image
   std::string title, x_label, description;
   std::vector<IntervalEntry> entries;
   std::optional<double> reference;  // a vertical line, as at no difference
@@ -48,8 +51,8 @@ struct IntervalChart {
 std::string to_svg(const LineChart& chart);
 std::string to_svg(const IntervalChart& chart);
 
-// Ticks of an axis: round numbers (1, 2, 5 times a power of ten; decades on a log axis), at most `most`.
-// None for a range that the axis cannot show.
-std::vector<double> axis_ticks(double low, double high, Scale scale, std::size_t most);
+// The data of a chart for the page's script, at most 600 points per series, safe inside <script>.
+std::string page_json(const LineChart& chart);
+inline std::string page_json(const IntervalChart&) { return {}; }
 
 }  // namespace cautious::report

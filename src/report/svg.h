@@ -14,6 +14,10 @@ struct SvgPoint {
   double x = 0, y = 0;
 };
 
+struct Rectangle {
+  double left, top, right, bottom;
+};
+
 class Svg {
  public:
   using Attributes = std::initializer_list<std::pair<std::string_view, std::string>>;
@@ -38,6 +42,9 @@ class Svg {
 // Text for an attribute value or an element's content. A character that XML forbids becomes '?'.
 std::string svg_escape(std::string_view text);
 
+// The text as a JSON string inside a script element of a page: in ASCII, and it cannot end the element.
+std::string script_string(std::string_view text);
+
 // Two decimals at most, no trailing zeros, never "-0".
 std::string svg_number(double value);
 
@@ -45,5 +52,11 @@ enum class Ends { open, closed };
 
 // Path data through the points, relative to the one before, which is half as long.
 std::string svg_path(const std::vector<SvgPoint>& points, Ends ends);
+
+void draw_line(Svg& svg, std::string_view classes, SvgPoint from, SvgPoint to);
+
+// The path without the points that lie closer than `tolerance` to the line between those that stay (Douglas-Peucker). A path
+// of more than 20000 points is first reduced to that many, equally spaced: more cannot be told apart.
+std::vector<SvgPoint> simplified(const std::vector<SvgPoint>& path, double tolerance);
 
 }  // namespace cautious::report

@@ -45,7 +45,7 @@ std::string replaced(std::string_view text, std::string_view characters, std::st
 
 std::string csv_cell(const std::string& cell) {
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  return "\"" + replaced(cell, "\"", [](char) -> std::string_view { return "\"\""; }) + "\"";
+  return fmt::format("\"{}\"", replaced(cell, "\"", [](char) -> std::string_view { return "\"\""; }));
 }
 
 std::string markdown_text(const std::string& text) {
@@ -121,7 +121,7 @@ std::string html_row(const Cells& row, std::string_view tag, const std::vector<b
 std::string to_csv(const Table& table) {
   std::string text;
   const auto add = [&](const Cells& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? "," : "") + csv_cell(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", csv_cell(row[i]));
     text += '\n';
   };
   add(table.head);

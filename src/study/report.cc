@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "report/html_page.h"
+#include "report/page.h"
 #include "study/progress_rows.h"
 #include "study/report_curves.h"
 #include "study/report_facts.h"

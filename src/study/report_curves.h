@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/html_page.h"
+#include "report/page.h"
 #include "study/curves.h"
 #include "study/results.h"
 

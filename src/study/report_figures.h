@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "report/html_page.h"
+#include "report/chart.h"
+#include "report/page.h"
 #include "study/results.h"
 #include "study/verdict.h"
 

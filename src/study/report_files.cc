@@ -24,7 +24,7 @@ std::filesystem::path folder_in(const std::filesystem::path& directory, const ch
 std::filesystem::path write_files(const std::filesystem::path& directory, const std::string& page,
                                   const std::vector<report::Figure>& figures, const std::vector<report::Table>& tables) {
   const std::filesystem::path drawn = folder_in(directory, "figures"), written = folder_in(directory, "tables");
-  for (const report::Figure& figure : figures) base::write_atomically(drawn / (figure.name + ".svg"), to_svg(figure));
+  for (const report::Figure& figure : figures) base::write_atomically(drawn / (figure.name + ".svg"), figure.svg);
   for (const report::Table& table : tables) {
     base::write_atomically(written / (table.name + ".csv"), to_csv(table));
     base::write_atomically(written / (table.name + ".md"), to_markdown(table));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/html_page.h"
+#include "report/page.h"
 #include "report/table.h"
 
 namespace cautious::study {

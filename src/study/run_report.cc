@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "report/html_page.h"
+#include "report/page.h"
 #include "study/curves.h"
 #include "study/report_curves.h"
 #include "study/report_files.h"

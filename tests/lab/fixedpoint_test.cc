@@ -3,6 +3,7 @@
 #include "lab/fixedpoint/fixedpoint.h"
 
 #include <algorithm>
+#include <any>
 #include <cmath>
 #include <set>
 #include <string>
@@ -35,7 +36,7 @@ const report::Figure& figure(std::string_view name) {
 }
 
 const report::ChartSeries& series(std::string_view name, std::string_view arm) {
-  const auto& all = std::get<report::LineChart>(figure(name).chart).series;
+  const auto& all = std::any_cast<const report::LineChart&>(figure(name).chart).series;
   return *std::ranges::find(all, arm, [](const report::ChartSeries& one) { return std::string_view(one.name); });
 }
 

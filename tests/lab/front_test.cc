@@ -58,31 +58,31 @@ Jet circle(Vector2d p, Vector2d centre, double radius) {
 Jet line(Vector2d p, Vector2d normal, double b) { return {normal.dot(p) - b, normal, Matrix2d::Zero()}; }
 
 // The least distance to the points curve(t), first <= t <= last, of which `belongs` is true.
-double least_distance(report::PlanePoint p, const std::function<report::PlanePoint(double)>& curve, double first, double last,
-                      const std::function<bool(report::PlanePoint)>& belongs) {
+double least_distance(drawing::PlanePoint p, const std::function<drawing::PlanePoint(double)>& curve, double first, double last,
+                      const std::function<bool(drawing::PlanePoint)>& belongs) {
   double least = kInfinity;
   for (double t = first; t <= last; t += 1e-4) {
-    const report::PlanePoint q = curve(t);
+    const drawing::PlanePoint q = curve(t);
     if (belongs(q)) least = std::min(least, std::hypot(p.x - q.x, p.y - q.y));
   }
   return least;
 }
 
-report::PlanePoint on_circle(double angle) { return {3 + std::cos(angle), 3 + std::sin(angle)}; }
-report::PlanePoint on_parabola(double x) { return {x, 3 + (x - 3) * (x - 3)}; }
+drawing::PlanePoint on_circle(double angle) { return {3 + std::cos(angle), 3 + std::sin(angle)}; }
+drawing::PlanePoint on_parabola(double x) { return {x, 3 + (x - 3) * (x - 3)}; }
 
-bool everywhere(report::PlanePoint) { return true; }
+bool everywhere(drawing::PlanePoint) { return true; }
 
 TEST(Front, OfTheCircleIsItsLowerLeftQuarter) {
   const FrontTrace trace = trace_minimisers(problem("circle"), 0, 6);
   ASSERT_EQ(trace.curves.size(), 1U);
   EXPECT_EQ(trace.curves[0].front().at.x, trace.curves[0].back().at.x);
   EXPECT_EQ(trace.curves[0].front().at.y, trace.curves[0].back().at.y);
-  const auto local = [](report::PlanePoint p) { return (p.x - 3) * (p.y - 3) >= 0; };
-  const auto global = [](report::PlanePoint p) { return p.x <= 3 && p.y <= 3; };
+  const auto local = [](drawing::PlanePoint p) { return (p.x - 3) * (p.y - 3) >= 0; };
+  const auto global = [](drawing::PlanePoint p) { return p.x <= 3 && p.y <= 3; };
   Random random(1);
   for (int trial = 0; trial < 40; ++trial) {
-    const report::PlanePoint p{random.uniform(0, 6), random.uniform(0, 6)};
+    const drawing::PlanePoint p{random.uniform(0, 6), random.uniform(0, 6)};
     EXPECT_NEAR(to_minimisers(trace, p), std::abs(std::hypot(p.x - 3, p.y - 3) - 1), kAccuracy);
     EXPECT_NEAR(to_local_front(trace, p), least_distance(p, on_circle, 0, 2 * kPi, local), kAccuracy) << p.x << " " << p.y;
     EXPECT_NEAR(to_global_front(trace, p), least_distance(p, on_circle, 0, 2 * kPi, global), kAccuracy) << p.x << " " << p.y;
@@ -94,10 +94,10 @@ TEST(Front, OfTheParabolaIsLeftOfTheVertex) {
   ASSERT_EQ(trace.curves.size(), 1U);
   EXPECT_NEAR(std::min(trace.curves[0].front().at.x, trace.curves[0].back().at.x), 3 - std::sqrt(3), 1e-5);
   EXPECT_NEAR(std::max(trace.curves[0].front().at.x, trace.curves[0].back().at.x), 3 + std::sqrt(3), 1e-5);
-  const auto front = [](report::PlanePoint p) { return p.x <= 3; };
+  const auto front = [](drawing::PlanePoint p) { return p.x <= 3; };
   Random random(2);
   for (int trial = 0; trial < 40; ++trial) {
-    const report::PlanePoint p{random.uniform(0, 6), random.uniform(0, 6)};
+    const drawing::PlanePoint p{random.uniform(0, 6), random.uniform(0, 6)};
     const double first = 3 - std::sqrt(3), last = 3 + std::sqrt(3);
     EXPECT_NEAR(to_minimisers(trace, p), least_distance(p, on_parabola, first, last, everywhere), kAccuracy);
     EXPECT_NEAR(to_local_front(trace, p), least_distance(p, on_parabola, first, last, front), kAccuracy) << p.x << " " << p.y;
@@ -130,13 +130,15 @@ TEST(Front, AnotherCurveBeatsAPartOfIt) {
   const FrontTrace trace =
       trace_minimisers(square_of([=](Vector2d p) { return product(circle(p, big, 1), circle(p, small, 0.25)); }), 0, 6);
   ASSERT_EQ(trace.curves.size(), 2U);
-  const auto on_small = [=](double angle) { return report::PlanePoint{1.5 + 0.25 * std::cos(angle), 2.5 + 0.25 * std::sin(angle)}; };
+  const auto on_small = [=](double angle) {
+    return drawing::PlanePoint{1.5 + 0.25 * std::cos(angle), 2.5 + 0.25 * std::sin(angle)};
+  };
   // Its lower left quarter beats all with x >= 1.5 and y >= 2.25, so that 3 + sin(angle) < 2.25 is left of the big one's.
-  const auto left = [](report::PlanePoint p) { return p.x <= 3 && p.y < 2.25; };
-  const auto quarter = [](report::PlanePoint p) { return p.x <= 1.5 && p.y <= 2.5; };
+  const auto left = [](drawing::PlanePoint p) { return p.x <= 3 && p.y < 2.25; };
+  const auto quarter = [](drawing::PlanePoint p) { return p.x <= 1.5 && p.y <= 2.5; };
   Random random(4);
   for (int trial = 0; trial < 40; ++trial) {
-    const report::PlanePoint p{random.uniform(0, 6), random.uniform(0, 6)};
+    const drawing::PlanePoint p{random.uniform(0, 6), random.uniform(0, 6)};
     const double truth =
         std::min(least_distance(p, on_circle, 0, 2 * kPi, left), least_distance(p, on_small, 0, 2 * kPi, quarter));
     EXPECT_NEAR(to_global_front(trace, p), truth, kAccuracy) << p.x << " " << p.y;

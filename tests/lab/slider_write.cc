@@ -4,21 +4,22 @@
 #include <numbers>
 
 #include "base/atomic_file.h"
-#include "report/html_page.h"
+#include "lab/drawing/figures.h"
+#include "report/page.h"
 
-namespace cautious {
+namespace cautious::lab {
 namespace {
 
 constexpr int kSteps = 4000;
 
-double circle(report::PlanePoint p) { return std::pow((p.x - 3) * (p.x - 3) + (p.y - 3) * (p.y - 3) - 1, 2); }
+double circle(drawing::PlanePoint p) { return std::pow((p.x - 3) * (p.x - 3) + (p.y - 3) * (p.y - 3) - 1, 2); }
 
 enum class Arm { adam, adamw, cautious };
 
 // Adam with weight decay 0.5 on the circle, the learning rate going to zero.
-std::vector<report::PlanePoint> path_of(Arm arm, int steps) {
+std::vector<drawing::PlanePoint> path_of(Arm arm, int steps) {
   double x[2]{1.4, 5.2}, m[2]{}, v[2]{};
-  std::vector<report::PlanePoint> path{{x[0], x[1]}};
+  std::vector<drawing::PlanePoint> path{{x[0], x[1]}};
   for (int t = 1; t <= steps; ++t) {
     const double off = (x[0] - 3) * (x[0] - 3) + (x[1] - 3) * (x[1] - 3) - 1;
     const double lr = 0.005 * (1 + std::cos(std::numbers::pi * t / steps));
@@ -35,8 +36,8 @@ std::vector<report::PlanePoint> path_of(Arm arm, int steps) {
   return path;
 }
 
-std::vector<report::PlanePoint> arc(double from, double to) {
-  std::vector<report::PlanePoint> points;
+std::vector<drawing::PlanePoint> arc(double from, double to) {
+  std::vector<drawing::PlanePoint> points;
   for (int i = 0; i <= 400; ++i) {
     const double angle = (from + (to - from) * i / 400) * std::numbers::pi;
     points.push_back({3 + std::cos(angle), 3 + std::sin(angle)});
@@ -44,26 +45,27 @@ std::vector<report::PlanePoint> arc(double from, double to) {
   return points;
 }
 
-report::SurfaceFigure surface() {
-  report::SurfaceFigure figure;
+drawing::SurfaceFigure surface() {
+  drawing::SurfaceFigure figure;
   figure.title = "Where weight decay leads";
   figure.subtitle = "One start, the same learning rate, weight decay 0.5.";
   figure.description = "Three paths on a bowl with a ring of minimisers.";
   figure.note = "Adam halts at a minimiser, AdamW in the green region, Adam + CWD on the Pareto front of the minimisers.";
   figure.formula = "f = ((y − 3)² + (x − 3)² − 1)²";
   figure.high = 5.7;
-  figure.height = [](report::PlanePoint p) { return std::log1p(circle(p)); };
+  figure.height = [](drawing::PlanePoint p) { return std::log1p(circle(p)); };
   figure.height_label = "log(1 + f)";
-  figure.box = report::PlaneBox{2, "|x|, |y| ≤ 1/λ"};
-  figure.curves = {{report::CurveStyle::band, "Pareto front", arc(1, 1.5)}, {report::CurveStyle::thin, "minimisers", arc(0, 2)}};
+  figure.box = drawing::PlaneBox{2, "|x|, |y| ≤ 1/λ"};
+  figure.curves = {{drawing::CurveStyle::band, "Pareto front", arc(1, 1.5)},
+                   {drawing::CurveStyle::thin, "minimisers", arc(0, 2)}};
   figure.paths = {{0, "Adam", path_of(Arm::adam, kSteps), {"(2.3, 3.7)"}},
                   {1, "AdamW", path_of(Arm::adamw, kSteps), {"(2.0, 2.0)"}},
                   {2, "Adam + </script>", path_of(Arm::cautious, kSteps / 4), {"(2.3, 2.3)"}}};
   return figure;
 }
 
-report::PlaneFigure plane(const report::SurfaceFigure& same) {
-  report::PlaneFigure figure;
+drawing::PlaneFigure plane(const drawing::SurfaceFigure& same) {
+  drawing::PlaneFigure figure;
   figure.title = same.title;
   figure.description = same.description;
   figure.note = same.note;
@@ -81,22 +83,22 @@ std::string page() {
   page.claim("AdamW minimises f inside the box", "section 2.2", "fails", "f = 1.00 where 0.47 can be had");
   page.claim("The trajectory of Adam + CWD goes on along the front", "", "noted", "0.31 between arrival and end");
   page.section("Figures");
-  const report::SurfaceFigure on_surface = surface();
+  const drawing::SurfaceFigure on_surface = surface();
   page.figure({"surface", on_surface, "Drag the slider to follow the paths."});
   page.figure({"plane", plane(on_surface), "The same from above."});
-  report::SurfaceFigure resting = on_surface;
-  for (report::PlanePath& path : resting.paths) path.points.resize(1);
+  drawing::SurfaceFigure resting = on_surface;
+  for (drawing::PlanePath& path : resting.paths) path.points.resize(1);
   page.figure({"resting", resting, "Nothing moves."});
   return page.finish();
 }
 
 }  // namespace
-}  // namespace cautious
+}  // namespace cautious::lab
 
 int main(int count, char** arguments) {
   if (count != 2) {
     std::fputs("usage: slider_write FILE\n", stderr);
     return 2;
   }
-  cautious::base::write_atomically(arguments[1], cautious::page());
+  cautious::base::write_atomically(arguments[1], cautious::lab::page());
 }

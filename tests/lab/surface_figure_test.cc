@@ -1,15 +1,12 @@
 // A surface and the paths on it: the projection, what hides what, places of markers and moving paths, heights that are none.
-#include "report/surface_figure.h"
-
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "report/surface_block.h"
-#include "report/surface_mesh.h"
+#include "lab/drawing/surface_block.h"
 #include "svg_reading.h"
 
-namespace cautious {
+namespace cautious::lab::drawing {
 namespace surface_figure_test {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -19,10 +16,10 @@ constexpr report::Rectangle kArea{100, 50, 700, 450};
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
 // A bump in the middle of the unit square that is nearly nothing at its rim.
-double bump(report::PlanePoint p) { return std::exp(-40 * ((p.x - 0.5) * (p.x - 0.5) + (p.y - 0.4) * (p.y - 0.4))); }
+double bump(PlanePoint p) { return std::exp(-40 * ((p.x - 0.5) * (p.x - 0.5) + (p.y - 0.4) * (p.y - 0.4))); }
 
-report::SurfaceFigure figure_of(std::function<double(report::PlanePoint)> height) {
-  report::SurfaceFigure figure;
+SurfaceFigure figure_of(std::function<double(PlanePoint)> height) {
+  SurfaceFigure figure;
   figure.title = "A & B";
   figure.description = "none";
   figure.height = std::move(height);
@@ -30,8 +27,8 @@ report::SurfaceFigure figure_of(std::function<double(report::PlanePoint)> height
   return figure;
 }
 
-report::PlanePath line(std::size_t series, report::PlanePoint from, report::PlanePoint to, int steps) {
-  report::PlanePath path{series, "<one>", {}, {}};
+PlanePath line(std::size_t series, PlanePoint from, PlanePoint to, int steps) {
+  PlanePath path{series, "<one>", {}, {}};
   for (int i = 0; i <= steps; ++i) {
     path.points.push_back({std::lerp(from.x, to.x, 1.0 * i / steps), std::lerp(from.y, to.y, 1.0 * i / steps)});
   }
@@ -39,17 +36,17 @@ report::PlanePath line(std::size_t series, report::PlanePoint from, report::Plan
 }
 
 TEST(SurfaceView, AxesPointWhereTheReaderStands) {
-  const auto offset = [](const report::SurfaceView& view, report::BlockPoint to) {
+  const auto offset = [](const SurfaceView& view, BlockPoint to) {
     const report::SvgPoint a = view.page({0, 0, 0}), b = view.page(to);
     return report::SvgPoint{b.x - a.x, b.y - a.y};
   };
-  const report::SurfaceView from_x(kArea, 0, 0), from_y(kArea, 90, 0), above(kArea, 0, 90);
+  const SurfaceView from_x(kArea, 0, 0), from_y(kArea, 90, 0), above(kArea, 0, 90);
   EXPECT_NEAR(offset(from_x, {1, 0, 0}).x, 0, 1e-9);
   EXPECT_NEAR(offset(from_x, {1, 0, 0}).y, 0, 1e-9);
   EXPECT_GT(offset(from_x, {0, 1, 0}).x, 100);
-  EXPECT_LT(offset(from_x, {0, 0, report::kTall}).y, -100);
+  EXPECT_LT(offset(from_x, {0, 0, kTall}).y, -100);
   EXPECT_LT(offset(from_y, {1, 0, 0}).x, -100);
-  EXPECT_NEAR(offset(above, {0, 0, report::kTall}).y, 0, 1e-9);
+  EXPECT_NEAR(offset(above, {0, 0, kTall}).y, 0, 1e-9);
   EXPECT_GT(offset(above, {1, 0, 0}).y, 100);
 }
 
@@ -57,10 +54,10 @@ TEST(SurfaceView, AxesPointWhereTheReaderStands) {
 TEST(SurfaceView, IsARotationSeenFromAfar) {
   for (const double azimuth : {-135.0, -20.0, 0.0, 32.0, 90.0, 200.0}) {
     for (const double elevation : {5.0, 46.0, 90.0}) {
-      const report::SurfaceView view(kArea, azimuth, elevation);
+      const SurfaceView view(kArea, azimuth, elevation);
       const report::SvgPoint zero = view.page({0, 0, 0});
       std::vector<std::vector<double>> axes;
-      for (const report::BlockPoint axis : {report::BlockPoint{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}) {
+      for (const BlockPoint axis : {BlockPoint{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}) {
         const report::SvgPoint p = view.page(axis);
         axes.push_back({p.x - zero.x, p.y - zero.y, view.nearness(axis)});
       }
@@ -81,10 +78,10 @@ TEST(SurfaceView, IsARotationSeenFromAfar) {
 
 TEST(SurfaceView, TheBlockFillsTheArea) {
   for (const double azimuth : {-120.0, 10.0, 32.0}) {
-    const report::SurfaceView view(kArea, azimuth, 40);
+    const SurfaceView view(kArea, azimuth, 40);
     double left = kInf, right = -kInf, top = kInf, bottom = -kInf;
     for (int corner = 0; corner < 8; ++corner) {
-      const report::SvgPoint p = view.page({1.0 * (corner & 1), 1.0 * (corner >> 1 & 1), report::kTall * (corner >> 2)});
+      const report::SvgPoint p = view.page({1.0 * (corner & 1), 1.0 * (corner >> 1 & 1), kTall * (corner >> 2)});
       left = std::min(left, p.x);
       right = std::max(right, p.x);
       top = std::min(top, p.y);
@@ -99,17 +96,17 @@ TEST(SurfaceView, TheBlockFillsTheArea) {
 }
 
 TEST(SurfaceGrid, BetweenItsLinesAndAlongTheBox) {
-  report::SurfaceFigure figure = figure_of([](report::PlanePoint p) { return 2 * p.x + p.y + p.x * p.y; });
+  SurfaceFigure figure = figure_of([](PlanePoint p) { return 2 * p.x + p.y + p.x * p.y; });
   figure.low = -1;
   figure.high = 2;
-  figure.box = report::PlaneBox{0.777, ""};
-  const report::SurfaceGrid grid(figure);
+  figure.box = PlaneBox{0.777, ""};
+  const SurfaceGrid grid(figure);
   EXPECT_DOUBLE_EQ(grid.bottom(), -2);
   EXPECT_DOUBLE_EQ(grid.top(), 10);
   for (const double u : {0.0, 0.013, 0.5, 0.7777, 1.0}) {
     for (const double v : {0.0, 0.3, 0.99, 1.0}) {  // bilinear, so exact between the lines too
       const double x = 3 * u - 1, y = 3 * v - 1;
-      EXPECT_NEAR(grid.w(u, v), report::kTall * (2 * x + y + x * y + 2) / 12, 1e-12);
+      EXPECT_NEAR(grid.w(u, v), kTall * (2 * x + y + x * y + 2) / 12, 1e-12);
     }
   }
   int on_edges = 0;
@@ -117,20 +114,20 @@ TEST(SurfaceGrid, BetweenItsLinesAndAlongTheBox) {
   EXPECT_EQ(on_edges, 2);
 }
 
-// A wall along y in the middle: what stands behind it is hidden where the wall's shadow, seen from the reader, reaches.
+// A wall along y in the middle: what is behind it is hidden as far as the wall's shadow, seen from the reader, reaches.
 TEST(SurfaceView, AWallHidesItsShadow) {
-  const auto wall = [](report::PlanePoint p) { return std::exp(-std::pow((p.x - 0.5) / 0.02, 2)); };
-  const report::SurfaceGrid grid(figure_of(wall));
+  const auto wall = [](PlanePoint p) { return std::exp(-std::pow((p.x - 0.5) / 0.02, 2)); };
+  const SurfaceGrid grid(figure_of(wall));
   for (const double elevation : {20.0, 45.0, 60.0, 75.0}) {
-    const report::SurfaceView front(kArea, 0, elevation), back(kArea, 180, elevation);
-    const double shadow = report::kTall / std::tan(radians(elevation));
+    const SurfaceView front(kArea, 0, elevation), back(kArea, 180, elevation);
+    const double shadow = kTall / std::tan(radians(elevation));
     for (double away = 0.08; away < 0.5; away += 0.01) {
       if (std::abs(away - shadow) < 0.06) continue;  // the wall is not quite thin
       EXPECT_EQ(front.hidden(grid, {0.5 - away, 0.5, 0}), away < shadow) << elevation << " " << away;
       EXPECT_FALSE(front.hidden(grid, {0.5 + away, 0.5, 0}));
       EXPECT_EQ(back.hidden(grid, {0.5 + away, 0.5, 0}), away < shadow);
     }
-    EXPECT_FALSE(front.hidden(grid, {0.5, 0.5, report::kTall}));
+    EXPECT_FALSE(front.hidden(grid, {0.5, 0.5, kTall}));
   }
 }
 
@@ -147,7 +144,7 @@ bool inside(const SvgShape& shape, report::SvgPoint p) {
 // itself.
 TEST(SurfaceFigure, TheNearestIsDrawnLast) {
   for (const double azimuth : {20.0, 92.0, 215.0, 272.0}) {
-    report::SurfaceFigure figure = figure_of(bump);
+    SurfaceFigure figure = figure_of(bump);
     figure.azimuth = azimuth;
     figure.elevation = 25;
     std::vector<SvgShape> skin;
@@ -157,12 +154,12 @@ TEST(SurfaceFigure, TheNearestIsDrawnLast) {
     ASSERT_GT(skin.size(), 500u);
     int compared = 0, behind = 0;
     for (int i = 1; i < 400; ++i) {
-      const report::PlanePoint p{std::fmod(i * 0.754877666, 1), std::fmod(i * 0.569840291, 1)};  // evenly over the square
+      const PlanePoint p{std::fmod(i * 0.754877666, 1), std::fmod(i * 0.569840291, 1)};  // evenly over the square
       const double across = std::cos(radians(azimuth)), along = std::sin(radians(azimuth)), rise = std::tan(radians(25));
-      report::PlanePoint seen = p;
+      PlanePoint seen = p;
       for (double far = 1.5; far > 0; far -= 5e-4) {
-        const report::PlanePoint q{p.x + far * across, p.y + far * along};
-        if (q.x < 0 || q.x > 1 || q.y < 0 || q.y > 1 || bump(q) * report::kTall < bump(p) * report::kTall + far * rise) continue;
+        const PlanePoint q{p.x + far * across, p.y + far * along};
+        if (q.x < 0 || q.x > 1 || q.y < 0 || q.y > 1 || bump(q) * kTall < bump(p) * kTall + far * rise) continue;
         seen = q;
         break;
       }
@@ -170,11 +167,11 @@ TEST(SurfaceFigure, TheNearestIsDrawnLast) {
       const double step = 0.01;
       const double ahead = bump({seen.x + step * across, seen.y + step * along});
       const double back = bump({seen.x - step * across, seen.y - step * along});
-      if (std::abs(report::kTall * (ahead - back) / (2 * step) - rise) < 0.15) continue;
+      if (std::abs(kTall * (ahead - back) / (2 * step) - rise) < 0.15) continue;
       behind += std::hypot(seen.x - p.x, seen.y - p.y) > 0.1;
-      report::PlanePath at{0, "", {p}, {}};
+      PlanePath at{0, "", {p}, {}};
       figure.paths = {at};
-      const report::SvgPoint page = report::moving_paths(figure)[0].points[0];
+      const report::SvgPoint page = moving_paths(figure)[0].points[0];
       const SvgShape* top = nullptr;
       for (const SvgShape& shape : skin) {
         if (inside(shape, page)) top = &shape;
@@ -182,7 +179,7 @@ TEST(SurfaceFigure, TheNearestIsDrawnLast) {
       if (top == nullptr) continue;  // on the rim
       ++compared;
       const double level = std::stoi(top->classes.substr(1)) / kMeshShades + 0.5;
-      EXPECT_NEAR(level, bump(seen) * report::kMeshLevels, 2.6) << p.x << " " << p.y << " " << azimuth;
+      EXPECT_NEAR(level, bump(seen) * kMeshLevels, 2.6) << p.x << " " << p.y << " " << azimuth;
     }
     EXPECT_GT(compared, 370);
     EXPECT_GT(behind, 10);
@@ -190,12 +187,12 @@ TEST(SurfaceFigure, TheNearestIsDrawnLast) {
 }
 
 TEST(SurfaceFigure, MovingPathsEndAtTheMarkers) {
-  report::SurfaceFigure figure = figure_of(bump);
+  SurfaceFigure figure = figure_of(bump);
   for (std::size_t i = 0; i < 8; ++i) {
     figure.paths.push_back(line(i, {0.1, 0.9}, {0.2 + 0.1 * static_cast<double>(i), 0.3}, 50 + 700 * static_cast<int>(i)));
   }
   const std::string svg = to_svg(figure);
-  const std::vector<report::MovingPath> moving = report::moving_paths(figure);
+  const std::vector<MovingPath> moving = moving_paths(figure);
   ASSERT_EQ(moving.size(), 8u);
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(moving[i].series, i);
@@ -208,12 +205,13 @@ TEST(SurfaceFigure, MovingPathsEndAtTheMarkers) {
     EXPECT_NEAR(middle(marks[0]).y, moving[i].points.back().y, 0.05);
     EXPECT_EQ(shapes(svg, "mark key s" + std::to_string(i)).size(), 1u);
   }
-  const report::SvgPoint size = report::page_size(figure);
-  EXPECT_NE(svg.find("viewBox=\"0 0 " + report::svg_number(size.x) + " " + report::svg_number(size.y) + "\""), std::string::npos);
+  const report::SvgPoint size = page_size(figure);
+  EXPECT_NE(svg.find("viewBox=\"0 0 " + report::svg_number(size.x) + " " + report::svg_number(size.y) + "\""),
+            std::string::npos);
 }
 
 TEST(SurfaceFigure, HiddenPartsOfAPathAreFaint) {
-  report::SurfaceFigure figure = figure_of(bump);
+  SurfaceFigure figure = figure_of(bump);
   figure.azimuth = 0;
   figure.elevation = 15;
   figure.paths = {line(2, {0.2, 0.05}, {0.2, 0.95}, 200)};  // behind the bump in its middle
@@ -225,7 +223,7 @@ TEST(SurfaceFigure, HiddenPartsOfAPathAreFaint) {
 }
 
 TEST(SurfaceFigure, TheBoxHasItsOwnColour) {
-  const auto in_box = [](const report::SurfaceFigure& figure) {
+  const auto in_box = [](const SurfaceFigure& figure) {
     std::size_t green = 0, all = 0;
     for (const SvgShape& shape : shapes(to_svg(figure))) {
       if (!std::isdigit(shape.classes[1])) continue;
@@ -234,12 +232,12 @@ TEST(SurfaceFigure, TheBoxHasItsOwnColour) {
     }
     return static_cast<double>(green) / static_cast<double>(all);
   };
-  report::SurfaceFigure figure = figure_of(bump);
+  SurfaceFigure figure = figure_of(bump);
   EXPECT_EQ(in_box(figure), 0);
-  figure.box = report::PlaneBox{0.5, "box"};
+  figure.box = PlaneBox{0.5, "box"};
   EXPECT_GT(in_box(figure), 0.1);
   EXPECT_LT(in_box(figure), 0.5);
-  figure.box = report::PlaneBox{7, "box"};
+  figure.box = PlaneBox{7, "box"};
   EXPECT_EQ(in_box(figure), 1);
   figure.low = 8;
   figure.high = 9;
@@ -247,12 +245,12 @@ TEST(SurfaceFigure, TheBoxHasItsOwnColour) {
 }
 
 TEST(SurfaceFigure, SmallEnoughForAPage) {
-  report::SurfaceFigure figure = figure_of([](report::PlanePoint p) {
+  SurfaceFigure figure = figure_of([](PlanePoint p) {
     const double off = (p.x - 3) * (p.x - 3) + (p.y - 3) * (p.y - 3) - 1;
     return std::log1p(off * off);
   });
   figure.high = 5.7;
-  figure.box = report::PlaneBox{2, "|x|, |y| ≤ 1/λ"};
+  figure.box = PlaneBox{2, "|x|, |y| ≤ 1/λ"};
   for (std::size_t i = 0; i < 8; ++i) figure.paths.push_back(line(i, {1, 5}, {0.5 * static_cast<double>(i), 0.5}, 4000));
   const std::string svg = to_svg(figure);
   expect_well_formed(svg);
@@ -262,22 +260,22 @@ TEST(SurfaceFigure, SmallEnoughForAPage) {
 }
 
 TEST(SurfaceFigure, ExtremeInput) {
-  const std::vector<std::function<double(report::PlanePoint)>> heights{
-      [](report::PlanePoint) { return 3.0; },
-      [](report::PlanePoint) { return kNan; },
-      [](report::PlanePoint) { return -kInf; },
-      [](report::PlanePoint p) { return p.x < 0.5 ? kInf : p.y; },
-      [](report::PlanePoint p) { return p.x * p.y < 0.2 ? kNan : p.y; },
-      [](report::PlanePoint p) { return p.x < 0.5 ? 1.7e308 : -1.7e308; },
-      [](report::PlanePoint p) { return 1e-300 * p.x; },
+  const std::vector<std::function<double(PlanePoint)>> heights{
+      [](PlanePoint) { return 3.0; },
+      [](PlanePoint) { return kNan; },
+      [](PlanePoint) { return -kInf; },
+      [](PlanePoint p) { return p.x < 0.5 ? kInf : p.y; },
+      [](PlanePoint p) { return p.x * p.y < 0.2 ? kNan : p.y; },
+      [](PlanePoint p) { return p.x < 0.5 ? 1.7e308 : -1.7e308; },
+      [](PlanePoint p) { return 1e-300 * p.x; },
   };
   for (std::size_t i = 0; i < heights.size(); ++i) {
     SCOPED_TRACE(i);
-    report::SurfaceFigure figure = figure_of(heights[i]);
-    figure.box = report::PlaneBox{0.3, "box"};
-    figure.curves = {{report::CurveStyle::thin, "one", {{0.5, 0.5}}},
-                     {report::CurveStyle::band, "none", {}},
-                     {report::CurveStyle::dotted, "far", {{-9, 0}, {9, 1}}}};
+    SurfaceFigure figure = figure_of(heights[i]);
+    figure.box = PlaneBox{0.3, "box"};
+    figure.curves = {{CurveStyle::thin, "one", {{0.5, 0.5}}},
+                     {CurveStyle::band, "none", {}},
+                     {CurveStyle::dotted, "far", {{-9, 0}, {9, 1}}}};
     figure.paths = {{0, "resting", {{0.4, 0.4}}, {}},
                     {9, "lost", {{0.4, 0.4}, {kNan, 1}, {kInf, kInf}}, {}},
                     {2, "leaving", {{0.4, 0.4}, {1e300, -1e300}}, {}},
@@ -287,8 +285,8 @@ TEST(SurfaceFigure, ExtremeInput) {
         figure.azimuth = azimuth;
         figure.elevation = elevation;
         expect_well_formed(to_svg(figure));
-        const report::SvgPoint size = report::page_size(figure);
-        for (const report::MovingPath& path : report::moving_paths(figure)) {
+        const report::SvgPoint size = page_size(figure);
+        for (const MovingPath& path : moving_paths(figure)) {
           EXPECT_EQ(path.points.size(), path.steps + 1);
           for (const report::SvgPoint& p : path.points) {
             EXPECT_TRUE(p.x > 0 && p.x < size.x && p.y > 0 && p.y < size.y);
@@ -296,23 +294,10 @@ TEST(SurfaceFigure, ExtremeInput) {
         }
       }
     }
-    const std::vector<report::MovingPath> moving = report::moving_paths(figure);
+    const std::vector<MovingPath> moving = moving_paths(figure);
     EXPECT_EQ(moving[1].points[2].x, moving[1].points[0].x) << "stays where it was last seen";
   }
 }
 
-TEST(MovingPath, StepsAreEquallySpacedFromStartToEnd) {
-  for (const std::size_t points : {1u, 2u, 399u, 400u, 401u, 4001u, 100'000u}) {
-    const std::vector<std::size_t> steps = report::moving_steps(points);
-    ASSERT_EQ(steps.size(), std::min<std::size_t>(points, 400));
-    EXPECT_EQ(steps.front(), 0u);
-    EXPECT_EQ(steps.back(), points - 1);
-    for (std::size_t i = 1; i < steps.size(); ++i) {
-      const double even = static_cast<double>((points - 1) * i) / static_cast<double>(steps.size() - 1);
-      EXPECT_LE(std::abs(static_cast<double>(steps[i]) - even), 0.5);
-    }
-  }
-}
-
 }  // namespace surface_figure_test
-}  // namespace cautious
+}  // namespace cautious::lab::drawing

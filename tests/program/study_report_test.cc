@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "report/chart_style.h"
-#include "report/html_page.h"
-#include "report/page_assets.h"
+#include "report/chart.h"
+#include "report/page.h"
+#include "report/style.h"
 #include "run_fixture.h"
 #include "study/curves.h"
 #include "study/report.h"
@@ -185,7 +185,7 @@ TEST(ChartJson, ThinsCutsAndEscapes) {
     series.y.push_back(i == 1000 ? -1 : 1);
   }
   chart.series = {series};
-  const std::string json = chart_json(chart);
+  const std::string json = page_json(chart);
   EXPECT_EQ(json.find("</"), json.npos);
   EXPECT_NE(json.find("\"x\":[1000,"), json.npos);
   EXPECT_NE(json.find(",3000],\"y\":[null,1,"), json.npos);

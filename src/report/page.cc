@@ -1,0 +1,119 @@
+#include "report/page.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "report/svg.h"
+
+namespace cautious::report {
+namespace {
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string result;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    }
+    for (std::size_t k = 0; k < 4; ++k) result += i + k > bytes.size() ? '=' : kLetters[group >> (18 - 6 * k) & 63];
+  }
+  return result;
+}
+
+struct Badge {
+  std::string_view outcome, sign, words;
+};
+constexpr std::array<Badge, 4> kBadges{
+    {{"holds", "✓", "holds"}, {"fails", "✗", "does not hold"}, {"undecided", "?", "undecided"}, {"noted", "•", "noted"}}};
+
+// Both are the number of the section in the list of contents.
+std::string anchor(std::size_t section) { return fmt::format("section-{}", section + 1); }
+
+}  // namespace
+
+void HtmlPage::section(std::string_view heading) {
+  if (sections_.empty()) front_ = std::exchange(body_, {});
+  body_ += fmt::format("<h2 id=\"{}\">{}</h2>\n", anchor(sections_.size()), svg_escape(heading));
+  sections_.emplace_back(heading);
+}
+
+void HtmlPage::paragraph(std::string_view text, std::string_view kind) {
+  body_ += kind.empty() ? fmt::format("<p>{}</p>\n", svg_escape(text))
+                        : fmt::format("<p class=\"{}\">{}</p>\n", kind, svg_escape(text));
+}
+
+// As an image, because the names and styles in one SVG would meet those of the next.
+void HtmlPage::figure(const Figure& figure) {
+  body_ += fmt::format("<figure id=\"figure-{}\">\n<img class=\"still\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n",
+                       figure.name, svg_escape(figure.title + ". " + figure.description), base64(figure.svg));
+  if (!figure.script.empty()) {
+    body_ += fmt::format("<script type=\"application/json\" class=\"{}\">{}</script>\n", figure.script, figure.data_json);
+  }
+  if (!figure.caption.empty()) body_ += fmt::format("<figcaption>{}</figcaption>\n", svg_escape(figure.caption));
+  body_ += "</figure>\n";
+}
+
+void HtmlPage::claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence) {
+  const auto badge = std::find_if(kBadges.begin(), kBadges.end(), [&](const Badge& b) { return b.outcome == outcome; });
+  if (badge == kBadges.end()) {
+    throw Error(Fault::usage,
+                fmt::format("no outcome of a claim named '{}'; choices: holds, fails, undecided, noted", outcome));
+  }
+  body_ +=
+      fmt::format("<div class=\"claim {}\">\n<span class=\"badge\"><span aria-hidden=\"true\">{}</span> {}</span>\n<div>\n",
+                  badge->outcome, badge->sign, badge->words);
+  body_ += fmt::format("<p class=\"claim-text\">{}", svg_escape(text));
+  if (!source.empty()) body_ += fmt::format(" <span class=\"source\">{}</span>", svg_escape(source));
+  body_ += "</p>\n";
+  if (!evidence.empty()) body_ += fmt::format("<p class=\"evidence\">{}</p>\n", svg_escape(evidence));
+  body_ += "</div>\n</div>\n";
+}
+
+void HtmlPage::table(const Table& table) { body_ += to_html(table); }
+
+void HtmlPage::tables_side_by_side(const std::vector<Table>& tables) {
+  body_ += "<div class=\"beside\">\n";
+  for (const Table& table : tables) body_ += "<div>\n" + to_html(table) + "</div>\n";
+  body_ += "</div>\n";
+}
+
+void HtmlPage::commands(const std::vector<std::string>& lines) {
+  body_ += "<pre><code>";
+  for (const std::string& line : lines) body_ += svg_escape(line) + "\n";
+  body_ += "</code></pre>\n";
+}
+
+void HtmlPage::open_details(std::string_view summary) {
+  body_ += fmt::format("<details>\n<summary>{}</summary>\n", svg_escape(summary));
+}
+
+void HtmlPage::close_details() { body_ += "</details>\n"; }
+
+std::string HtmlPage::finish() const {
+  std::string contents;
+  for (std::size_t i = 0; i < sections_.size(); ++i) {
+    contents += fmt::format("<a href=\"#{}\">{}</a>\n", anchor(i), svg_escape(sections_[i]));
+  }
+  if (!contents.empty()) contents = fmt::format("<nav aria-label=\"Contents\">\n{}</nav>\n", contents);
+  std::string text = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n",
+      svg_escape(title_));
+  if (!kUplotScript.empty()) text += fmt::format("<style>{}</style>\n", kUplotStyle);
+  text += fmt::format("<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", kReportStyle, svg_escape(title_));
+  text += front_ + contents + body_ + fmt::format("</main>\n<script>{}</script>\n", kSliderScript);
+  if (!kUplotScript.empty()) {
+    text += fmt::format("<!-- uPlot, MIT licence: {} -->\n<script>{}</script>\n<script>{}</script>\n", kUplotLicence,
+                        kUplotScript, kReportScript);
+  }
+  return text + "</body>\n</html>\n";
+}
+
+}  // namespace cautious::report

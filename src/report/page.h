@@ -1,0 +1,67 @@
+// A report as one HTML page that needs no other file: figures are images inside it, and where JavaScript runs its line
+// charts can be zoomed and its paths followed with a slider. Texts are plain and are escaped here.
+#pragma once
+
+#include <any>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/table.h"
+
+namespace cautious::report {
+
+// A chart as a page and a file show it. Made of anything that has a title, a description, kScript, to_svg() and page_json().
+struct Figure {
+  std::string name;                // of its file: letters, digits, '_'
+  std::string title, description;  // the description is for those who cannot see it
+  std::string svg;
+  std::string_view script;  // the script of the page that draws it again, "chart" or "paths"; empty: it stays an image
+  std::string data_json;    // for the script, safe inside <script>
+  std::string caption;      // below it; may be empty
+  std::any chart;           // what was drawn, in full precision
+
+  template <class Chart>
+  Figure(std::string file_name, Chart shown, std::string below)
+      : name(std::move(file_name)),
+        title(shown.title),
+        description(shown.description),
+        svg(to_svg(shown)),
+        script(Chart::kScript),
+        data_json(page_json(shown)),
+        caption(std::move(below)),
+        chart(std::move(shown)) {}
+};
+
+class HtmlPage {
+ public:
+  explicit HtmlPage(std::string title) : title_(std::move(title)) {}
+
+  // A heading that the list of contents names.
+  void section(std::string_view heading);
+  // `kind`: a class of the style sheet, "verdict", "status", "note", "caution"; empty for plain text.
+  void paragraph(std::string_view text, std::string_view kind = {});
+  void figure(const Figure& figure);
+  // What was claimed, by whom (may be empty), and what decides it. `outcome`: "holds", "fails", "undecided" or "noted".
+  void claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence);
+  void table(const Table& table);
+  void tables_side_by_side(const std::vector<Table>& tables);
+  void commands(const std::vector<std::string>& lines);
+  // What is between the two is folded away until the reader opens it.
+  void open_details(std::string_view summary);
+  void close_details();
+
+  // The document. The list of contents comes before the first section.
+  std::string finish() const;
+
+ private:
+  std::string title_, front_, body_;
+  std::vector<std::string> sections_;
+};
+
+// Text files that the build puts into the program: our scripts and style sheet, and uPlot's. uPlot's are empty where the build
+// could not fetch it; figures are then static.
+extern const std::string_view kReportScript, kSliderScript, kReportStyle, kUplotScript, kUplotStyle, kUplotLicence;
+
+}  // namespace cautious::report

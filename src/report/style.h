@@ -1,0 +1,39 @@
+// How charts look: sizes of type, the style sheet, a marker per series, how wide text may get and where labels go. Eight series
+// in the colours of Okabe and Ito, which colour-blind readers can tell apart; those too pale for the ground are darker or
+// lighter here, in lines to a contrast of 3, in names to 4.5. A series differs in its dash and marker too.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/svg.h"
+
+namespace cautious::report {
+
+inline constexpr std::size_t kSeriesStyles = 8;
+
+// Sizes that the layout has to know.
+inline constexpr double kTitleSize = 17, kNameSize = 12.5, kSoftSize = 12, kAxisSize = 11.5, kSmallSize = 10;
+
+// The style sheet of a chart. No custom properties: some SVG readers do not know them.
+extern const std::string_view kChartStyle;
+
+// "s0" to "s7" after the other classes.
+std::string style_class(std::string_view classes, std::size_t colour);
+
+// Path data of the closed shape that marks a series: each of the eight styles has its own.
+std::string marker_path(SvgPoint at, std::size_t series, double radius);
+void draw_markers(Svg& svg, const std::vector<SvgPoint>& at, std::size_t colour, double radius);
+
+// Width of the text in the reader's font, on the safe side: that of semi-bold type in a wide font.
+double text_width(std::string_view text, double font_size);
+
+// Lines no wider than `width`: broken between words, or inside a word that is wider. At least one line, which may be empty.
+std::vector<std::string> wrapped(std::string_view text, double font_size, double width);
+
+// Positions as near to the wanted ones (ascending) as they can be (least squares) `gap` apart and between low and high.
+std::vector<double> spread(const std::vector<double>& wanted, double gap, double low, double high);
+
+}  // namespace cautious::report

@@ -1,0 +1,123 @@
+// The page of a report and its tables: claims, figures, four formats of a table, what is escaped and aligned. How a page looks
+// and moves is browser_test.py's and slider_test.py's.
+#include "report/page.h"
+
+#include <cautious/error.h>
+#include <gtest/gtest.h>
+
+#include "report/chart.h"
+#include "svg_reading.h"
+
+namespace cautious::report {
+namespace page_test {
+
+TEST(HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
+  HtmlPage page("T");
+  page.claim("a < b", "Table <1>", "fails", "1 & 2");
+  page.claim("c", "", "holds", "");
+  const std::string text = page.finish();
+  for (const char* part :
+       {"<div class=\"claim fails\">", "does not hold", "a &lt; b <span class=\"source\">Table &lt;1&gt;</span>",
+        "<p class=\"evidence\">1 &amp; 2</p>", "<div class=\"claim holds\">"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(count(text, "class=\"source\""), 1u);
+  EXPECT_EQ(count(text, "class=\"evidence\""), 1u);
+  EXPECT_THROW(page.claim("d", "", "true", ""), Error);
+}
+
+TEST(HtmlPage, FiguresBringWhatTheirScriptNeeds) {
+  HtmlPage page("T");
+  LineChart lines;
+  lines.title = "a < b";
+  lines.description = "what is seen";
+  const Figure figure("lines", lines, "below");
+  EXPECT_EQ(figure.svg, to_svg(lines));
+  EXPECT_EQ(figure.data_json, page_json(lines));
+  page.figure(figure);
+  page.figure({"intervals", IntervalChart{}, ""});
+  const std::string text = page.finish();
+  EXPECT_EQ(count(text, "<script type=\"application/json\""), 1u);
+  EXPECT_EQ(count(text, "<script type=\"application/json\" class=\"chart\">" + figure.data_json + "</script>"), 1u);
+  EXPECT_EQ(count(text, "alt=\"a &lt; b. what is seen\""), 1u);
+  EXPECT_EQ(count(text, "<figcaption>"), 1u);
+}
+
+Table sample() {
+  return {.name = "losses",
+          .title = "Loss & 5% of it",
+          .head = {"arm_name", "loss", "interval", "word"},
+          .rows = {{"a|b", "-0.5", "[-1, 2]", "x"}, {"c,\"d\"", "-", "-", "1"}, {"<e>\nf", "< 0.001", "", "y"}},
+          .note = ""};
+}
+
+TEST(Table, Csv) {
+  EXPECT_EQ(to_csv(sample()),
+            "arm_name,loss,interval,word\n"
+            "a|b,-0.5,\"[-1, 2]\",x\n"
+            "\"c,\"\"d\"\"\",-,-,1\n"
+            "\"<e>\nf\",< 0.001,,y\n");
+}
+
+TEST(Table, MarkdownAlignsNumbersToTheRight) {
+  EXPECT_EQ(to_markdown(sample()),
+            "**Loss & 5% of it**\n\n"
+            "| arm_name | loss | interval | word |\n"
+            "| :--- | ---: | ---: | :--- |\n"
+            "| a\\|b | -0.5 | [-1, 2] | x |\n"
+            "| c,\"d\" | - | - | 1 |\n"
+            "| \\<e> f | \\< 0.001 |  | y |\n");
+}
+
+TEST(Table, MarkdownTextIsNoMarkup) {
+  const Table table{.name = "t", .title = "*t*", .head = {"`h`"}, .rows = {{"a\\b"}}, .note = "see *"};
+  EXPECT_EQ(to_markdown(table), "**\\*t\\***\n\n| \\`h\\` |\n| :--- |\n| a\\\\b |\n\nsee \\*\n");
+}
+
+TEST(Table, Latex) {
+  EXPECT_EQ(to_latex(sample()),
+            "% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n\\caption{Loss \\& 5\\% of it}\n\\label{tab:losses}\n"
+            "\\begin{tabular}{lrrl}\n\\toprule\n"
+            "arm\\_name & loss & interval & word \\\\\n\\midrule\n"
+            "a|b & $-$0.5 & [$-$1, 2] & x \\\\\n"
+            "c,\"d\" & - & - & 1 \\\\\n"
+            "$<$e$>$ f & $<$ 0.001 &  & y \\\\\n"
+            "\\bottomrule\n\\end{tabular}\n\\end{table}\n");
+}
+
+TEST(Table, LatexTextIsNoCommand) {
+  const Table table{.name = "t", .title = "\\~^", .head = {"#{$}"}, .rows = {}, .note = "n_1"};
+  const std::string text = to_latex(table);
+  EXPECT_NE(text.find("\\caption{\\textbackslash{}\\textasciitilde{}\\textasciicircum{}}"), text.npos) << text;
+  EXPECT_NE(text.find("\n\\#\\{\\$\\} \\\\\n"), text.npos) << text;
+  EXPECT_NE(text.find("{\\footnotesize n\\_1}"), text.npos) << text;
+}
+
+TEST(Table, Html) {
+  EXPECT_EQ(to_html({.name = "t", .title = "a < b", .head = {"k", "n"}, .rows = {{"\"x\" & y", "1e-05"}}, .note = "<n>"}),
+            "<div class=\"scroll\"><table id=\"table-t\">\n<caption>a &lt; b</caption>\n"
+            "<thead><tr><th scope=\"col\">k</th><th scope=\"col\" class=\"number\">n</th></tr>\n</thead>\n<tbody>\n"
+            "<tr><td>&quot;x&quot; &amp; y</td><td class=\"number\">1e-05</td></tr>\n"
+            "</tbody>\n</table></div>\n<p class=\"note\">&lt;n&gt;</p>\n");
+}
+
+TEST(Table, WhatIsANumber) {
+  const auto aligned = [](const std::string& cell) {
+    const Table table{.name = "t", .title = "", .head = {"h"}, .rows = {{cell}}, .note = ""};
+    return to_markdown(table).find("---:") != std::string::npos;
+  };
+  for (const char* number : {"0", "-1.5", "+0.02", "1e-5", "5%", "> 1000", "2 +/- 1", "nan", "inf", "-inf"}) {
+    EXPECT_TRUE(aligned(number)) << number;
+  }
+  for (const char* word : {"", "-", "+/-", "adamw", "1 of 2", "weight_decay=0.1", "e5", "x1"})
+    EXPECT_FALSE(aligned(word)) << word;
+}
+
+TEST(Table, NoRows) {
+  const Table table{.name = "t", .title = "T", .head = {"a", "b"}, .rows = {}, .note = ""};
+  EXPECT_EQ(to_csv(table), "a,b\n");
+  EXPECT_EQ(to_markdown(table), "**T**\n\n| a | b |\n| :--- | :--- |\n");
+}
+
+}  // namespace page_test
+}  // namespace cautious::report
