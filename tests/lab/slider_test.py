@@ -35,7 +35,7 @@ class Sliders(PageTest):
         key = scheme, size, change
         if key not in self.probed:
             text = (change or str)(self.text).replace("<head>", "<head>" + POLICY, 1)
-            scripts = "".join(f"<script>{(HERE / name).read_text()}</script>" for name in ("probe.js", "slider_probe.js"))
+            scripts = "".join(f"<script>{(HERE / name).read_text()}</script>" for name in ("probe.js", "lab/slider_probe.js"))
             page = self.folder / "probed.html"
             page.write_text(text.replace("</body>", scripts + "</body>"))
             dom = self.chromium(page, "--dump-dom", scheme=scheme, size=size)
