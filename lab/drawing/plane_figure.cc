@@ -195,9 +195,7 @@ std::vector<MovingPath> paths_in(const Rectangle& area, const PlanePanel& panel)
   const PlaneView view{panel.low, panel.high, area};
   std::vector<MovingPath> paths;
   for (const PlanePath& path : panel.paths) {
-    MovingPath moving{path.series, path.name, path.points.size() - 1, {}};
-    for (const std::size_t step : moving_steps(path.points.size())) moving.points.push_back(view.marked(standing(path, step)));
-    paths.push_back(std::move(moving));
+    paths.push_back(moving_path(path, [&view](PlanePoint p) { return view.marked(p); }));
   }
   return paths;
 }

@@ -110,6 +110,12 @@ std::vector<std::size_t> moving_steps(std::size_t points) {
   return result;
 }
 
+MovingPath moving_path(const PlanePath& path, const std::function<SvgPoint(PlanePoint)>& page) {
+  MovingPath moving{path.series, path.name, path.points.size() - 1, {}};
+  for (const std::size_t step : moving_steps(path.points.size())) moving.points.push_back(page(standing(path, step)));
+  return moving;
+}
+
 std::string moving_json(SvgPoint size, const std::vector<MovingPath>& paths) {
   std::string all;
   for (const MovingPath& path : paths) all += (all.empty() ? "" : ",\n") + path_json(path);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ inline constexpr std::size_t kMovingPoints = 400;
 
 // Numbers of the steps that stay of a path with `points` points, at least one.
 std::vector<std::size_t> moving_steps(std::size_t points);
+
+// The path as it moves; `page` takes a point of the plane to the SVG.
+MovingPath moving_path(const PlanePath& path, const std::function<SvgPoint(PlanePoint)>& page);
 
 // What page_json() says of paths in an SVG of that size.
 std::string moving_json(SvgPoint size, const std::vector<MovingPath>& paths);

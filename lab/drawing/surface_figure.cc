@@ -194,9 +194,7 @@ std::vector<MovingPath> moving_paths(const SurfaceFigure& figure) {
   const SurfaceInk ink(figure, grid, view);
   std::vector<MovingPath> paths;
   for (const PlanePath& path : figure.paths) {
-    MovingPath moving{path.series, path.name, path.points.size() - 1, {}};
-    for (const std::size_t step : moving_steps(path.points.size())) moving.points.push_back(ink.page(standing(path, step)));
-    paths.push_back(std::move(moving));
+    paths.push_back(moving_path(path, [&ink](PlanePoint p) { return ink.page(p); }));
   }
   return paths;
 }
