@@ -37,10 +37,6 @@ struct Descriptor {
               fmt::format("{}: cannot read{}{}: {}", file.string(), reading.what.empty() ? "" : " ", reading.what, why));
 }
 
-[[noreturn]] void fail_appending(const std::filesystem::path& path, std::string_view step, int error) {
-  throw Error(Fault::failure, fmt::format("{}: cannot {}: {}", path.string(), step, reason(error)));
-}
-
 [[noreturn]] void refuse_mapping(const std::filesystem::path& path, Fault fault, const std::string& why) {
   throw Error(fault, fmt::format("{}: cannot open: {}", path.string(), why));
 }
@@ -88,6 +84,15 @@ std::string holder(int lock) {
 
 }  // namespace
 
+void refuse_content(const std::string& where, const std::string& message) {
+  throw Error(Fault::data, message, {.where = where});
+}
+
+void fail_at(const std::filesystem::path& path, std::string_view step, const std::string& why) {
+  throw Error(Fault::failure, fmt::format("cannot {}: {}", step, why), {.where = path.string()});
+}
+void fail_at(const std::filesystem::path& path, std::string_view step, int error) { fail_at(path, step, reason(error)); }
+
 std::optional<std::string> read_file_if_any(const std::filesystem::path& file, const Reading& reading) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) {
@@ -129,7 +134,7 @@ MappedFile::~MappedFile() {
 
 AppendFile::AppendFile(const std::filesystem::path& path) : path_(path) {
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file_ < 0) fail_appending(path, "open", errno);
+  if (file_ < 0) fail_at(path, "open", errno);
 }
 
 AppendFile::~AppendFile() { ::close(file_); }
@@ -137,12 +142,12 @@ AppendFile::~AppendFile() { ::close(file_); }
 // One write() per record where the system allows; after a failure the file is cut back to where the record began.
 void AppendFile::append(std::string_view record) {
   struct stat before {};
-  if (::fstat(file_, &before) != 0) fail_appending(path_, "append", errno);
+  if (::fstat(file_, &before) != 0) fail_at(path_, "append", errno);
   const int error = write_all(file_, record);
   if (error == 0) return;
   // Best effort: a record cut short by a full disk must not be glued to the next one.
   [[maybe_unused]] const int cut = S_ISREG(before.st_mode) ? ::ftruncate(file_, before.st_size) : 0;
-  fail_appending(path_, "append", error);
+  fail_at(path_, "append", error);
 }
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {

@@ -26,6 +26,12 @@ std::string read_file(const std::filesystem::path& file, const Reading& reading 
 // Nothing if there is no such file.
 std::optional<std::string> read_file_if_any(const std::filesystem::path& file, const Reading& reading = {});
 
+// Error(Fault::data) about a file's content: "<where>: <message>"; `where` is the file, or the file and a line.
+[[noreturn]] void refuse_content(const std::string& where, const std::string& message);
+// Error(Fault::failure): "<path>: cannot <step>: <reason>".
+[[noreturn]] void fail_at(const std::filesystem::path& path, std::string_view step, const std::string& reason);
+[[noreturn]] void fail_at(const std::filesystem::path& path, std::string_view step, int error);  // of errno
+
 // A file's bytes as memory that the system pages in on demand.
 class MappedFile {
  public:

@@ -2,11 +2,14 @@
 // Every name of the library (rules, decays, couplings, K, curves, schedules) and of the program goes through here.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <cautious/detail/field.h>
@@ -59,6 +62,15 @@ void check_choice(Enum value, std::string_view what, std::string_view key = {}) 
 
 // Shortest text that reads back as the same number.
 std::string to_text(double number);
+
+// The whole text as a decimal number; nothing if it is none.
+template <class Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, fault] = std::from_chars(text.data(), end, number);
+  return stop == end && fault == std::errc{} ? std::optional(number) : std::nullopt;
+}
 
 // The whole text as a decimal number inside the range; otherwise an Error that names `what`, the text and the range.
 double to_number(std::string_view what, std::string_view text, const Range& range, std::string_view key = {});

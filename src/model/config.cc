@@ -8,6 +8,7 @@
 
 #include <cautious/error.h>
 
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace cautious::model {
@@ -92,34 +93,20 @@ std::int64_t to_whole(double number) { return static_cast<std::int64_t>(std::min
 }  // namespace
 
 void check(const ModelConfig& c) {
-  constexpr Range kSize{1, 1e9, false, false};
-  base::check_range("model's vocab", static_cast<double>(c.vocab), kSize);
-  base::check_range("model's width", static_cast<double>(c.width), kSize);
-  base::check_range("model's layers", static_cast<double>(c.layers), {1, 1e4, false, false});
-  base::check_range("model's heads", static_cast<double>(c.heads), kSize);
-  base::check_range("model's kv_heads", static_cast<double>(c.kv_heads), kSize);
-  base::check_range("model's head_size", static_cast<double>(c.head_size), kSize);
-  base::check_range("model's hidden", static_cast<double>(c.hidden), kSize);
-  base::check_range("model's context", static_cast<double>(c.context), kSize);
-  base::check_choice(c.norm, "model's norm");
-  base::check_choice(c.activation, "model's activation");
-  base::check_choice(c.init, "model's init");
-  base::check_range("model's rope_base", c.rope_base, kNonnegative);
-  base::check_range("model's attention_softcap", c.attention_softcap, kNonnegative);
-  base::check_range("model's logit_softcap", c.logit_softcap, kNonnegative);
-  base::check_range("model's norm_eps", c.norm_eps, {0, 1, true, true});
+  base::check_fields(c);
   if (c.heads % c.kv_heads != 0) {
-    throw Error(Fault::usage, fmt::format("model's heads is {}, which its kv_heads {} does not divide", c.heads, c.kv_heads));
+    throw Error(Fault::usage, fmt::format("heads of the model is {}, which kv_heads {} does not divide", c.heads, c.kv_heads),
+                {.key = "heads"});
   }
   if (c.rope_base > 0 && c.head_size % 2 != 0) {
-    throw Error(Fault::usage, fmt::format("model's head_size is {}; rotary positions (rope_base {}) need an even one",
+    throw Error(Fault::usage, fmt::format("head_size of the model is {}; rotary positions (rope_base {}) need an even number",
                                           c.head_size, c.rope_base));
   }
   double parameters = 0;
   for (const Shape& shape : list_parameters(c)) parameters += entries(shape);
   if (parameters > kMostParameters) {
     throw Error(Fault::usage,
-                fmt::format("model would have {:.3g} parameters; valid: at most {:.3g}", parameters, kMostParameters));
+                fmt::format("the model would have {:.3g} parameters; valid: at most {:.3g}", parameters, kMostParameters));
   }
 }
 

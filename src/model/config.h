@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
+
+#include <cautious/detail/field.h>
 
 namespace cautious::model {
 
@@ -18,27 +21,57 @@ constexpr auto names_of(NormKind) { return std::array<std::string_view, 3>{"rms"
 constexpr auto names_of(Init) { return std::array<std::string_view, 3>{"truncated-normal", "xavier", "mitchell"}; }
 
 struct ModelConfig {
+  static constexpr std::string_view name = "the model";  // in messages: "vocab of the model is ..."
+  static constexpr Range kSize{1, 1e9, false, false};
+  static constexpr Range kLayers{1, 1e4, false, false};
+  static constexpr Range kEps{0, 1, true, true};
+
   std::int64_t vocab = 256;
   std::int64_t width = 64;  // d
   std::int64_t layers = 2;
   std::int64_t heads = 2;
   std::int64_t kv_heads = 2;
   std::int64_t head_size = 32;
-  std::int64_t hidden = 176;   // of the gated feed-forward part
-  std::int64_t context = 128;  // T it is meant for
+  std::int64_t hidden = 176;
+  std::int64_t context = 128;  // T
   NormKind norm = NormKind::rms;
-  bool post_norm = false;    // a norm after each sub-layer too
-  bool qk_norm = false;      // RMSNorm of each head's query and key
-  bool query_scale = false;  // a learned factor per dimension of a head
+  bool post_norm = false;
+  bool qk_norm = false;
+  bool query_scale = false;
   bool ffn_bias = false;
   bool output_bias = false;
-  bool tied = true;  // the output matrix is the embedding
+  bool tied = true;
   Activation activation = Activation::silu;
   double rope_base = 10000;
-  double attention_softcap = 0;  // 0 is off
+  double attention_softcap = 0;
   double logit_softcap = 0;
   double norm_eps = 1e-6;
   Init init = Init::truncated_normal;
+
+  static constexpr auto fields() {
+    using M = ModelConfig;
+    return std::tuple{Field{"vocab", &M::vocab, kSize, "number of tokens, at least the tokenizer's"},
+                      Field{"width", &M::width, kSize, "width of the residual stream"},
+                      Field{"layers", &M::layers, kLayers, "number of layers"},
+                      Field{"heads", &M::heads, kSize, "attention heads"},
+                      Field{"kv_heads", &M::kv_heads, kSize, "heads of keys and values; divides heads"},
+                      Field{"head_size", &M::head_size, kSize, "entries of one head; even with rotary positions"},
+                      Field{"hidden", &M::hidden, kSize, "width of the gated feed-forward network"},
+                      Field{"context", &M::context, kSize, "tokens that it is meant for"},
+                      Choice{"norm", &M::norm, "kind of normalization; rms-offset stores the scale minus 1"},
+                      Flag{"post_norm", &M::post_norm, "a norm after each sub-layer too"},
+                      Flag{"qk_norm", &M::qk_norm, "an RMSNorm of each head's query and key"},
+                      Flag{"query_scale", &M::query_scale, "a learned factor per dimension of a head"},
+                      Flag{"ffn_bias", &M::ffn_bias, "biases in the feed-forward network"},
+                      Flag{"output_bias", &M::output_bias, "a bias of the output"},
+                      Flag{"tied", &M::tied, "the output matrix is the embedding"},
+                      Choice{"activation", &M::activation, "of the feed-forward network's gate"},
+                      Field{"rope_base", &M::rope_base, kNonnegative, "of rotary positions; 0: none"},
+                      Field{"attention_softcap", &M::attention_softcap, kNonnegative, "bound of the attention scores; 0: none"},
+                      Field{"logit_softcap", &M::logit_softcap, kNonnegative, "bound of the logits; 0: none"},
+                      Field{"norm_eps", &M::norm_eps, kEps, "added to a norm's mean square"},
+                      Choice{"init", &M::init, "distribution of the initial weights"}};
+  }
 };
 
 std::vector<std::string> preset_names();

@@ -10,6 +10,7 @@
 
 #include <cautious/error.h>
 
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace cautious::model {
@@ -22,32 +23,6 @@ constexpr Range kSize{1, 1e9, false, false};
 constexpr std::array<std::string_view, 4> kFamilies{"llama", "olmo", "qwen3", "cautious"};
 constexpr int kDeepest = 64;                       // printing a value takes stack by its depth
 constexpr const char* kInitKey = "cautious_init";  // ours; other tools pass over it
-
-// The fields of our own model type, for writing and for reading.
-template <class Config, class Visit>
-void each_field(Config& c, const Visit& visit) {
-  visit("vocab", c.vocab);
-  visit("width", c.width);
-  visit("layers", c.layers);
-  visit("heads", c.heads);
-  visit("kv_heads", c.kv_heads);
-  visit("head_size", c.head_size);
-  visit("hidden", c.hidden);
-  visit("context", c.context);
-  visit("norm", c.norm);
-  visit("post_norm", c.post_norm);
-  visit("qk_norm", c.qk_norm);
-  visit("query_scale", c.query_scale);
-  visit("ffn_bias", c.ffn_bias);
-  visit("output_bias", c.output_bias);
-  visit("tied", c.tied);
-  visit("activation", c.activation);
-  visit("rope_base", c.rope_base);
-  visit("attention_softcap", c.attention_softcap);
-  visit("logit_softcap", c.logit_softcap);
-  visit("norm_eps", c.norm_eps);
-  visit("init", c.init);
-}
 
 template <class Value>
 Json to_json(const Value& value) {
@@ -208,7 +183,7 @@ ModelConfig read_model(const Json& json) {
   const std::string_view family = kFamilies[base::index_of_name("model_type", type, kFamilies)];
   ModelConfig c;
   if (family == "cautious") {
-    each_field(c, [&](const char* key, auto& value) { keys.require(key, value); });
+    base::each_field(c, [&](auto& of, const auto& field) { keys.require(std::string(field.name).c_str(), of.*field.member); });
   } else {
     c = read_known(keys, family);
   }
@@ -267,7 +242,7 @@ std::string to_config_json(const ModelConfig& config, std::int64_t document_end)
   Json json;
   if (family == "cautious") {
     json = {{"architectures", {"CautiousForCausalLM"}}, {"model_type", family}};
-    each_field(config, [&](const char* key, const auto& value) { json[key] = to_json(value); });
+    base::each_field(config, [&](auto& of, const auto& field) { json[std::string(field.name)] = to_json(of.*field.member); });
   } else {
     json = known_json(config, family);
   }

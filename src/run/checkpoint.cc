@@ -9,13 +9,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
 #include <cautious/error.h>
+
+#include "base/files.h"
 #include "base/text.h"
 
 namespace cautious::run {
@@ -23,34 +24,19 @@ namespace {
 
 constexpr std::string_view kAside = ".tmp-";  // ".step_00001000.tmp-<process>"
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string_view step, const std::string& why) {
-  throw Error(Fault::failure, fmt::format("{}: cannot {}: {}", path.string(), step, why));
-}
-[[noreturn]] void fail(const std::filesystem::path& path, std::string_view step, int error) {
-  fail(path, step, std::generic_category().message(error));
-}
-
-std::string name_of(std::int64_t step) { return fmt::format("step_{:08}", step); }
-
-template <class Number>
-std::optional<Number> whole_number(std::string_view text) {
-  Number number{};
-  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (fault != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return number;
-}
+std::string folder_name(std::int64_t step) { return fmt::format("step_{:08}", step); }
 
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with("step_")) return std::nullopt;
-  const auto step = whole_number<std::int64_t>(name.substr(5));
-  return step && *step >= 0 && name == name_of(*step) ? step : std::nullopt;
+  const auto step = base::parsed<std::int64_t>(name.substr(5));
+  return step && *step >= 0 && name == folder_name(*step) ? step : std::nullopt;
 }
 
 // Left by a process that is gone. Our own number too: a folder is written by one thread, so it is from an earlier life.
 bool stale(std::string_view name) {
   const auto mark = name.rfind(kAside);
   if (!name.starts_with(".step_") || mark == name.npos) return false;
-  const auto process = whole_number<pid_t>(name.substr(mark + kAside.size()));
+  const auto process = base::parsed<pid_t>(name.substr(mark + kAside.size()));
   return process && *process > 0 && (*process == ::getpid() || (::kill(*process, 0) != 0 && errno == ESRCH));
 }
 
@@ -60,28 +46,28 @@ std::vector<std::filesystem::path> entries(const std::filesystem::path& folder) 
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     paths.push_back(at->path());
-  if (error && error != std::errc::no_such_file_or_directory) fail(folder, "list the directory", error.message());
+  if (error && error != std::errc::no_such_file_or_directory) base::fail_at(folder, "list the directory", error.message());
   return paths;
 }
 
 void discard(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);
-  if (error) fail(path, "remove", error.message());
+  if (error) base::fail_at(path, "remove", error.message());
 }
 
 void move_folder(const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail(from, fmt::format("rename to {}", to.filename().string()), errno);
+  if (::rename(from.c_str(), to.c_str()) != 0) base::fail_at(from, fmt::format("rename to {}", to.filename().string()), errno);
 }
 
 // Some file systems know no fsync() and say EINVAL; nothing more can be done there.
 void sync(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) fail(path, "open", errno);
+  if (file < 0) base::fail_at(path, "open", errno);
   int error = 0;
   while (::fsync(file) != 0 && (error = errno) == EINTR) error = 0;
   ::close(file);
-  if (error != 0 && error != EINVAL) fail(path, "sync", error);
+  if (error != 0 && error != EINVAL) base::fail_at(path, "sync", error);
 }
 
 void sync_all(const std::filesystem::path& folder) {
@@ -98,8 +84,8 @@ void sync_all(const std::filesystem::path& folder) {
 class Aside {
  public:
   Aside(const std::filesystem::path& folder, std::int64_t step)
-      : path_(folder / fmt::format(".{}{}{}", name_of(step), kAside, ::getpid())) {
-    if (::mkdir(path_.c_str(), 0777) != 0) fail(path_, "make the directory", errno);
+      : path_(folder / fmt::format(".{}{}{}", folder_name(step), kAside, ::getpid())) {
+    if (::mkdir(path_.c_str(), 0777) != 0) base::fail_at(path_, "make the directory", errno);
   }
   ~Aside() {
     std::error_code ignored;
@@ -131,7 +117,7 @@ void remove_oldest(const std::filesystem::path& folder, std::int64_t newest, std
   for (const CheckpointInfo& old : all) {
     if (excess <= 0) break;
     if (old.step == newest) continue;  // the one just written stays even if others have higher steps
-    const auto aside = folder / fmt::format(".{}{}{}", name_of(old.step), kAside, ::getpid());
+    const auto aside = folder / fmt::format(".{}{}{}", folder_name(old.step), kAside, ::getpid());
     move_folder(old.path, aside);
     discard(aside);
     --excess;
@@ -163,7 +149,7 @@ void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, st
   base::check_range("the number of checkpoints to keep", static_cast<double>(keep), {1, kLargest, false, true});
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) fail(folder, "make the directory", error.message());
+  if (error) base::fail_at(folder, "make the directory", error.message());
   for (const auto& path : entries(folder))
     if (stale(path.filename().string())) discard(path);
 
@@ -171,7 +157,7 @@ void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, st
     const Aside aside(folder, step);
     write(aside.path());
     sync_all(aside.path());
-    put_in_place(aside.path(), folder / name_of(step));
+    put_in_place(aside.path(), folder / folder_name(step));
     sync(folder);
   }
   remove_oldest(folder, step, keep);
@@ -191,7 +177,8 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& run) {
                                          "model.safetensors with config.json",
                                          name));
   if (!is_model(all.back().path))
-    throw Error(Fault::data, fmt::format("{} has no model.safetensors with config.json", base::in_quotes(all.back().path.string())));
+    throw Error(Fault::data,
+                fmt::format("{} has no model.safetensors with config.json", base::in_quotes(all.back().path.string())));
   return all.back().path;
 }
 

@@ -1,15 +1,60 @@
-// Applies the layers in stages, so that what a key depends on is there before it, whatever the order in which they are written.
+// Reads the layers, applies them in stages, so that what a key depends on is there before it, whatever the order in which they
+// are written; prints the result; and derives what follows from it.
 #include "run/config.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <variant>
 
-#include "run/config_check.h"
-#include "run/config_keys.h"
-#include "run/config_layers.h"
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/toml.h"
+#include "run/config_table.h"
 
 namespace cautious::run {
 namespace {
+
+// Collects the values of a section and of the sections in it.
+void collect(std::vector<Assignment>& all, const std::string& prefix, const base::TomlValue& table) {
+  for (const auto& [key, at, value] : table.entries) {
+    const std::string name = prefix + key;
+    const auto sections = config_sections();
+    const bool is_section = std::ranges::find(sections, name) != sections.end(),
+               is_table = value.kind == base::TomlValue::Kind::table;
+    if (is_table && is_section) {
+      collect(all, name + ".", value);
+    } else if (is_table) {
+      value.refuse(base::unknown("section", name, sections));
+    } else if (is_section) {
+      value.refuse(fmt::format("{} is a section, not a value; write [{}] on a line of its own, then its keys", name, name));
+    } else {
+      all.push_back({Layer::file, *value.file, value.begin.line, name, name, config_value(value)});
+    }
+  }
+}
+
+// The file, then --preset, then the overrides in their order.
+std::vector<Assignment> assignments_of(const ConfigSource& source) {
+  std::vector<Assignment> all;
+  if (source.file) collect(all, "", base::read_toml(*source.file, {.what = "the configuration"}));
+  const std::string from = source.flags ? "command line" : "", dashes = source.flags ? "--" : "";
+  const auto add = [&](const std::string& shown, const std::string& name, const std::string& text) {
+    all.push_back({Layer::command_line, from, 0, dashes + shown, name, {ConfigValue::Kind::typed, text}});
+  };
+  if (!source.preset.empty()) add("preset", "model.preset", source.preset);
+  for (const auto& [name, text] : source.overrides) {
+    if (name == "model.preset" && !source.preset.empty() && text != source.preset) {
+      throw Error(Fault::usage,
+                  fmt::format("--preset is {} and --model.preset is {}; give one of them", base::in_quotes(source.preset),
+                              base::in_quotes(text)),
+                  {.key = name});
+    }
+    add(name, name, text);
+  }
+  return all;
+}
 
 // A recipe's name resets its decay, and a decay its own fields; the rest starts from all that is decided above it.
 enum class Stage { start, decay, plain, rest_start, rest_decay, rest_plain };
@@ -23,24 +68,92 @@ Stage stage_of(std::string_view name) {
   return name.starts_with("optimizer.rest.") ? Stage::rest_plain : Stage::plain;
 }
 
+void apply(RunConfig& config, const Key& key, const Assignment& assignment) try {
+  key.set(config, assignment.shown, assignment.value);
+} catch (const Error& error) {
+  const Error located = assignment.layer == Layer::file ? error.within(where_of(assignment)) : error;
+  throw Error(located.fault(), located.message(), {.key = assignment.name, .where = located.where()});
+}
+
 void apply(RunConfig& config, const std::vector<Assignment>& given, Stage stage) {
   const std::vector<Key> keys = keys_of(config);
   for (const Assignment& assignment : given) {
     if (stage_of(assignment.name) != stage) continue;
-    const auto key = std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == assignment.name; });
+    const auto key = std::ranges::find(keys, assignment.name, &Key::name);
     if (key == keys.end()) refuse_key(config, given, assignment);
-    key->set(config, what_of(assignment), assignment.value);
+    apply(config, *key, assignment);
   }
+}
+
+constexpr std::size_t kWidest = 40;  // beyond it a comment follows its value directly
+
+// A key beside which another one decides is there as a comment.
+std::string line_of(const ConfigKey& key) {
+  const std::string_view name = without_section(key.name);
+  return key.value.empty() ? fmt::format("# {} =", name) : fmt::format("{} = {}", name, key.value);
+}
+
+std::size_t width_of(const std::vector<ConfigKey>& keys) {
+  std::size_t width = 0;
+  for (const ConfigKey& key : keys) {
+    const std::size_t length = line_of(key).size();
+    if (length <= kWidest) width = std::max(width, length);
+  }
+  return width;
+}
+
+DecaySwitch vector_decay(const RunConfig& config) {
+  return config.optimizer.decay_vectors ? DecaySwitch::on : DecaySwitch::off;
+}
+
+// Vectors first: the output's bias is one. Then embedding and output, by name.
+std::vector<Route> routes_with(const std::string& ends) {
+  return {{.group = "vectors", .max_rank = 1},
+          {.group = ends, .pattern = "model.embed_tokens.*"},
+          {.group = ends, .pattern = "lm_head.*"},
+          {.group = "matrices"}};
 }
 
 }  // namespace
 
-RunConfig read_config(const ConfigSource& source) {
-  std::vector<Assignment> given = source.file ? read_file(*source.file) : std::vector<Assignment>{};
-  const std::vector<Assignment> typed = read_command_line(source);
-  given.insert(given.end(), typed.begin(), typed.end());
-  refuse_rivals(given);
+std::string where_of(const Assignment& assignment) {
+  if (assignment.layer == Layer::command_line) return assignment.source;
+  return fmt::format("{}:{}", assignment.source, assignment.line);
+}
 
+std::string what_of(const Assignment& assignment) {
+  if (assignment.layer == Layer::command_line) return assignment.shown;
+  return fmt::format("{}: {}", where_of(assignment), assignment.shown);
+}
+
+bool works_on_matrices(const Rule& rule) {
+  return std::visit(
+      []<class R>(const R& r) {
+        if constexpr (requires { shaping(r); }) {
+          return shaping(r) == Shaping::matrix;
+        } else {
+          return false;
+        }
+      },
+      rule);
+}
+
+std::vector<std::string> rest_names() {
+  std::vector<std::string> names = recipe_names();
+  std::erase_if(names, [](const std::string& name) { return works_on_matrices(recipe(name).rule); });
+  return names;
+}
+
+void start_rest(RunConfig::Optimizer& optimizer, std::string_view name) {
+  optimizer.rest = recipe(name);
+  optimizer.rest.decay = optimizer.recipe.decay;
+  optimizer.rest.weight_decay = optimizer.recipe.weight_decay;
+  optimizer.rest_name = name;
+}
+
+RunConfig read_config(const ConfigSource& source) {
+  const std::vector<Assignment> given = assignments_of(source);
+  refuse_rivals(given);
   RunConfig config;
   for (const Stage stage : kStages) {
     if (stage == Stage::rest_start && works_on_matrices(config.optimizer.recipe.rule)) {
@@ -50,6 +163,65 @@ RunConfig read_config(const ConfigSource& source) {
   }
   check_together(config, given);
   return config;
+}
+
+std::string to_toml(const RunConfig& config) {
+  const std::vector<ConfigKey> keys = config_keys(config);
+  const std::size_t width = width_of(keys);
+  std::string text =
+      "# A training run of cautious: every key with its value, then its meaning | what is valid.\n"
+      "# On the command line: --section.key=value\n";
+  std::string_view section;
+  for (const ConfigKey& key : keys) {
+    if (section_of(key.name) != section) {
+      section = section_of(key.name);
+      text += fmt::format("\n[{}]\n", section);
+    }
+    text += fmt::format("{:<{}}  # {} | {}\n", line_of(key), width, key.help, key.valid);
+  }
+  return text;
+}
+
+std::int64_t sequence_length(const RunConfig& config) {
+  return config.train.seq_len > 0 ? config.train.seq_len : config.model.shape.context;
+}
+
+std::int64_t steps_of(const RunConfig& config) {
+  const RunConfig::Train& train = config.train;
+  if (train.steps > 0) return train.steps;
+  const std::int64_t per_step = train.batch_size * sequence_length(config);
+  if (train.tokens > 0) return (train.tokens - 1) / per_step + 1;
+  const auto parameters = static_cast<double>(size_of(config.model.shape, 1, 1, false).parameters);
+  const double steps = std::ceil(train.tokens_per_param * parameters / static_cast<double>(per_step));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(steps));
+}
+
+Schedule schedule_of(const RunConfig& config) {
+  Schedule schedule = config.schedule;
+  schedule.lr = config.optimizer.lr;
+  schedule.steps = steps_of(config);
+  return schedule;
+}
+
+DecaySchedule decay_schedule_of(const RunConfig& config) {
+  DecaySchedule schedule = config.decay_schedule;
+  schedule.steps = steps_of(config);
+  return schedule;
+}
+
+Routing routing_of(const RunConfig& config) {
+  const RunConfig::Optimizer& optimizer = config.optimizer;
+  if (!works_on_matrices(optimizer.recipe.rule)) {
+    return {{{.name = "matrices", .recipe = optimizer.recipe},
+             {.name = "embedding", .recipe = optimizer.recipe},
+             {.name = "vectors", .recipe = optimizer.recipe, .decay = vector_decay(config)}},
+            routes_with("embedding")};
+  }
+  const double multiplier = optimizer.rest_lr_multiplier;
+  return {{{.name = "matrices", .recipe = optimizer.recipe},
+           {.name = "rest", .recipe = optimizer.rest, .lr_multiplier = multiplier},
+           {.name = "vectors", .recipe = optimizer.rest, .lr_multiplier = multiplier, .decay = vector_decay(config)}},
+          routes_with("rest")};
 }
 
 }  // namespace cautious::run

@@ -19,6 +19,7 @@
 
 namespace cautious::run {
 
+// What each member means is said where it becomes a key: in config_table.cc, or in the fields() of its type.
 struct RunConfig {
   struct Model {
     std::string preset = "nano-300k";  // where the other keys of the section start
@@ -26,21 +27,20 @@ struct RunConfig {
     bool recompute = false;
   } model;
   struct Data {
-    std::vector<std::string> path;      // required to train
-    std::vector<std::string> val_path;  // empty: a part of path
+    std::vector<std::string> path;  // required to train
+    std::vector<std::string> val_path;
     double val_fraction = 0.05;
     std::string tokenizer = "bytes";  // or a path (data/tokenizer/tokenizer.h)
-    std::string cache;                // empty: the user's cache folder
+    std::string cache;
   } data;
   struct Optimizer {
     std::string name = "adamw";
     Recipe recipe = cautious::recipe("adamw");  // all its fields are keys of the section
     double lr = 3e-3;
-    double grad_clip = 1;        // global norm at most this; 0 is off
-    double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
-    bool decay_vectors = false;  // weight decay on norms and biases too
-    Element moments = Element::f32;
-    // Directory of a run with log.decay_trace whose density, tensor by tensor, or budget is followed step by step; empty: none.
+    Options options{.grad_clip = 1};  // of which moments and the two clips are keys
+    bool decay_vectors = false;
+    // Directory of a reference run with log.decay_trace whose density, tensor by tensor, or budget is repeated step by step;
+    // empty: none.
     std::string density_from;  // decay is random
     std::string budget_from;   // decay is decoupled, coupling plain
     // [optimizer.rest]: embedding, output and vectors where `name` works on matrices alone (muon, lion-k with k = nuclear).
@@ -49,38 +49,30 @@ struct RunConfig {
     Recipe rest = cautious::recipe("adamw");
     double rest_lr_multiplier = 1;
   } optimizer;
-  struct Schedule {
-    ScheduleKind kind = ScheduleKind::cosine;
-    std::int64_t warmup_steps = 0;
-    double warmup_ratio = 0.02;
-    double final = 0.1;  // of the peak
-    double cooldown = 0.2;
-    Curve cooldown_curve = Curve::linear;
-    Curve decay_curve = Curve::constant;  // of the weight decay
-    double decay_final = 0;
-  } schedule;
+  Schedule schedule{.kind = ScheduleKind::cosine, .warmup_ratio = 0.02, .final = 0.1};  // without lr and steps: schedule_of()
+  DecaySchedule decay_schedule;                                                         // without steps
   struct Train {
     std::int64_t steps = 0;  // exactly one of these three is positive; setting one unsets the others
     std::int64_t tokens = 0;
     double tokens_per_param = 20;
-    std::int64_t batch_size = 16;  // sequences per step, over all grad_accum parts
-    std::int64_t grad_accum = 1;   // divides batch_size
-    std::int64_t seq_len = 0;      // 0: the model's context
-    std::uint64_t seed = 0;        // of initial weights, data order and random decay
-    int threads = 0;               // 0: the cores
+    std::int64_t batch_size = 16;
+    std::int64_t grad_accum = 1;  // divides batch_size
+    std::int64_t seq_len = 0;
+    std::uint64_t seed = 0;
+    int threads = 0;
   } train;
   struct Eval {
-    std::int64_t every = 200;      // steps; 0: at the end only
-    std::int64_t tokens = 131072;  // of the validation stream, evenly spaced
+    std::int64_t every = 200;
+    std::int64_t tokens = 131072;
   } eval;
   struct Checkpoint {
-    std::int64_t every = 500;  // steps; 0: at the end only
-    std::int64_t keep = 2;     // the newest that stay
+    std::int64_t every = 500;
+    std::int64_t keep = 2;
   } checkpoint;
   struct Log {
-    std::int64_t every = 10;   // steps per row of the metrics
-    bool tensors = false;      // also columns for every tensor
-    bool decay_trace = false;  // what decayed in every step, for a run that follows this one
+    std::int64_t every = 10;
+    bool tensors = false;
+    bool decay_trace = false;
     bool tensorboard = true;
   } log;
 };
@@ -89,6 +81,7 @@ struct ConfigSource {
   std::optional<std::filesystem::path> file;
   std::string preset;                                          // of --preset; empty: the file's or the default
   std::vector<std::pair<std::string, std::string>> overrides;  // "optimizer.lr", "1e-3", in order; "data.path", "a,b"
+  bool flags = true;  // nobody typed the overrides if false: Errors name them without "--" and "command line"
 };
 
 // The whole of it, checked: every key, type, range, and what must go together. Wrong is one line of Error(Fault::usage) that
@@ -111,7 +104,7 @@ std::vector<ConfigKey> config_keys(const RunConfig& config);
 // What follows from the configuration.
 std::int64_t sequence_length(const RunConfig& config);
 std::int64_t steps_of(const RunConfig& config);  // the horizon in steps, rounded up
-cautious::Schedule schedule_of(const RunConfig& config);
+Schedule schedule_of(const RunConfig& config);
 DecaySchedule decay_schedule_of(const RunConfig& config);
 // Groups "matrices", "vectors" (rank at most 1) and, for the embedding and the output matrix, "embedding" or, with a rule for
 // matrices alone, "rest".

@@ -1,15 +1,16 @@
-#include "run/config_check.h"
-
+// What is refused beyond a single value: unknown keys, with what was meant or which rule or layer took the key away; and values
+// that do not go together.
 #include <algorithm>
+#include <optional>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
-#include "run/config_keys.h"
+#include "run/config_table.h"
 
 namespace cautious::run {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) { throw Error(Fault::usage, message); }
 
 // The one that decides: the last.
 const Assignment* find_given(const std::vector<Assignment>& given, std::string_view name) {
@@ -17,30 +18,32 @@ const Assignment* find_given(const std::vector<Assignment>& given, std::string_v
   return found == given.rend() ? nullptr : &*found;
 }
 
-// The key with the place it was set at, if any.
-std::string what_of(const std::vector<Assignment>& given, const std::string& name) {
+// "<where>: <key> <problem>", as far as the key was given.
+[[noreturn]] void refuse(const std::vector<Assignment>& given, const std::string& name, std::string_view problem) {
   const Assignment* found = find_given(given, name);
-  return found ? run::what_of(*found) : name;
+  const bool from_file = found && found->layer == Layer::file;
+  throw Error(Fault::usage, fmt::format("{} {}", found ? found->shown : name, problem),
+              {.key = name, .where = from_file ? where_of(*found) : ""});
 }
 
 // "run.toml and command line: in [model]": who has set something there.
 std::string in_section(const std::vector<Assignment>& given, std::string_view section) {
-  std::vector<std::string> where;
+  std::vector<std::string> sources;
   for (const Assignment& a : given) {
-    const bool from_file = a.layer == Layer::file;
-    const std::string source = from_file ? a.place.substr(0, a.place.rfind(':')) : "command line";
-    if (section_of(a.name) == section && (where.empty() || where.back() != source)) where.push_back(source);
+    const bool known = a.source.empty() || (!sources.empty() && sources.back() == a.source);
+    if (section_of(a.name) == section && !known) sources.push_back(a.source);
   }
-  return where.empty() ? fmt::format("in [{}]", section) : fmt::format("{}: in [{}]", fmt::join(where, " and "), section);
+  const std::string in = fmt::format("in [{}]", section);
+  return sources.empty() ? in : fmt::format("{}: {}", fmt::join(sources, " and "), in);
 }
 
 void check_rest(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Optimizer& optimizer = config.optimizer;
   if (!works_on_matrices(optimizer.rest.rule)) return;
   const bool by_name = works_on_matrices(recipe(optimizer.rest_name).rule);
-  const std::string what = what_of(given, by_name ? "optimizer.rest.name" : "optimizer.rest.k");
-  refuse(fmt::format("{} makes a rule for matrices alone, but the rest has vectors too; choices for optimizer.rest.name: {}{}",
-                     what, base::join(rest_names()), by_name ? "" : "; for optimizer.rest.k: all but nuclear"));
+  refuse(given, by_name ? "optimizer.rest.name" : "optimizer.rest.k",
+         fmt::format("makes a rule for matrices alone, but the rest has vectors too; choices for optimizer.rest.name: {}{}",
+                     base::join(rest_names()), by_name ? "" : "; for optimizer.rest.k: all but nuclear"));
 }
 
 // The recipes of the same rule that decay, as in "or use: adamw, adamc".
@@ -58,40 +61,40 @@ std::string decaying_like(const Recipe& recipe) {
 void check_decay(const std::vector<Assignment>& given, const std::string& section, const std::string& name,
                  const Recipe& recipe) {
   if (recipe.weight_decay <= 0 || !std::holds_alternative<None>(recipe.decay)) return;
-  const Assignment* strength = find_given(given, section + ".weight_decay");
-  if (!strength || find_given(given, section + ".decay")) return;
+  if (!find_given(given, section + ".weight_decay") || find_given(given, section + ".decay")) return;
   const std::string others = section == "optimizer" ? " or use: " + decaying_like(recipe) : "";
-  refuse(fmt::format("{} is {}, but optimizer '{}' has no decay; set {}.decay{}", run::what_of(*strength),
-                     recipe.weight_decay, name, section, others));
+  refuse(given, section + ".weight_decay",
+         fmt::format("is {}, but optimizer '{}' has no decay; set {}.decay{}", recipe.weight_decay, name, section, others));
 }
 
-// A followed run says how much decays: the rest of the recipe must leave that open.
-void check_followed(const RunConfig& config, const std::vector<Assignment>& given) {
+// A reference run says how much decays: the rest of the recipe must leave that open.
+void check_reference(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Optimizer& optimizer = config.optimizer;
   const std::string_view decay = name_of(optimizer.recipe.decay);
   if (!optimizer.density_from.empty() && decay != "random") {
-    refuse(fmt::format("{} needs optimizer.decay=random, which is {}", what_of(given, "optimizer.density_from"), decay));
+    refuse(given, "optimizer.density_from", fmt::format("needs optimizer.decay=random, which is {}", decay));
   }
   if (optimizer.budget_from.empty()) return;
   if (decay != "decoupled" || optimizer.recipe.coupling != Coupling::plain) {
-    refuse(fmt::format("{} needs optimizer.decay=decoupled and optimizer.coupling=plain, which are {} and {}",
-                       what_of(given, "optimizer.budget_from"), decay, name_of(optimizer.recipe.coupling)));
+    refuse(given, "optimizer.budget_from",
+           fmt::format("needs optimizer.decay=decoupled and optimizer.coupling=plain, which are {} and {}", decay,
+                       name_of(optimizer.recipe.coupling)));
   }
   if (works_on_matrices(optimizer.recipe.rule) && optimizer.rest.coupling != Coupling::plain) {
-    refuse(fmt::format("{} needs optimizer.rest.coupling=plain, which is {}", what_of(given, "optimizer.budget_from"),
-                       name_of(optimizer.rest.coupling)));
+    refuse(given, "optimizer.budget_from",
+           fmt::format("needs optimizer.rest.coupling=plain, which is {}", name_of(optimizer.rest.coupling)));
   }
 }
 
 void check_batch(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Train& train = config.train;
   if (train.batch_size % train.grad_accum != 0) {
-    refuse(fmt::format("{} is {}, which does not divide train.batch_size {}", what_of(given, "train.grad_accum"),
-                       train.grad_accum, train.batch_size));
+    refuse(given, "train.grad_accum",
+           fmt::format("is {}, which does not divide train.batch_size {}", train.grad_accum, train.batch_size));
   }
-  if (train.seq_len > config.model.shape.context) {
-    refuse(fmt::format("{} is {}; valid: 0 to {}, which is model.context", what_of(given, "train.seq_len"), train.seq_len,
-                       config.model.shape.context));
+  const std::int64_t context = config.model.shape.context;
+  if (train.seq_len > context) {
+    refuse(given, "train.seq_len", fmt::format("is {}; valid: 0 to {}, which is model.context", train.seq_len, context));
   }
 }
 
@@ -106,39 +109,147 @@ void check_length(const RunConfig& config, const std::vector<Assignment>& given)
                                            : train.tokens_per_param * parameters;
   if (tokens + per_step <= kMost) return;
   const std::string key = train.steps > 0 ? "train.steps" : train.tokens > 0 ? "train.tokens" : "train.tokens_per_param";
-  refuse(fmt::format("{} makes a run of {:.3g} tokens; valid: at most {:.3g}", what_of(given, key), tokens, kMost));
+  refuse(given, key, fmt::format("makes a run of {:.3g} tokens; valid: at most {:.3g}", tokens, kMost));
+}
+
+std::optional<std::string> last_text(const std::vector<Assignment>& given, const std::string& name, Layer highest) {
+  std::optional<std::string> text;
+  for (const Assignment& a : given) {
+    if (a.name == name && a.layer <= highest) text = a.value.text;
+  }
+  return text;
+}
+
+std::string name_up_to(const std::vector<Assignment>& given, const std::string& section, Layer highest) {
+  const RunConfig::Optimizer standard;
+  return last_text(given, section + ".name", highest).value_or(section == "optimizer" ? standard.name : standard.rest_name);
+}
+
+// The recipe that the layers up to this one make, before its fields are set; their names are good, having been applied.
+Recipe recipe_up_to(const std::vector<Assignment>& given, const std::string& section, Layer highest) {
+  Recipe result = recipe(name_up_to(given, section, highest));
+  if (const auto decay_name = last_text(given, section + ".decay", highest)) set(result, "decay", *decay_name);
+  return result;
+}
+
+bool has_field(const Recipe& recipe, std::string_view name) {
+  const auto all = fields(recipe);
+  return std::any_of(all.begin(), all.end(), [&](const FieldInfo& field) { return field.name == name; });
+}
+
+std::string in_words(std::string_view name, const Recipe& recipe) {
+  return fmt::format("{} with decay {}", name, name_of(recipe.decay));
+}
+
+// A field of the file's recipe, which the command line has replaced by another.
+void refuse_replaced(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment) {
+  const std::string section(section_of(assignment.name));
+  if (assignment.layer != Layer::file || (section != "optimizer" && section != "optimizer.rest")) return;
+  const Recipe own = recipe_up_to(given, section, assignment.layer);
+  if (!has_field(own, without_section(assignment.name))) return;
+  const RunConfig::Optimizer& now = config.optimizer;
+  const std::string before = in_words(name_up_to(given, section, assignment.layer), own);
+  const std::string after = section == "optimizer" ? in_words(now.name, now.recipe) : in_words(now.rest_name, now.rest);
+  throw Error(
+      Fault::usage,
+      fmt::format("{} is a key of {}, but the command line makes it {}; remove the key from the file, or leave {}.name and "
+                  "{}.decay as they are there",
+                  assignment.shown, before, after, section, section),
+      {.key = assignment.name, .where = where_of(assignment)});
+}
+
+void refuse_rest(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment) {
+  const Rule& rule = config.optimizer.recipe.rule;
+  if (section_of(assignment.name) != "optimizer.rest" || works_on_matrices(rule)) return;
+  const auto* lion_k = std::get_if<LionK>(&rule);
+  const std::string name = lion_k ? "optimizer.k" : "optimizer.name";
+  const std::string value = lion_k ? std::string(name_of(lion_k->k)) : config.optimizer.name;
+  const Assignment* decides = find_given(given, name);
+  throw Error(Fault::usage,
+              fmt::format("{} is for rules that work on matrices alone (muon, lion-k with k = nuclear), but {} is "
+                          "'{}', which takes every tensor; remove the keys of [optimizer.rest]",
+                          base::in_quotes(assignment.name), decides ? what_of(*decides) : name, value),
+              {.key = assignment.name, .where = where_of(assignment)});
+}
+
+struct Known {
+  std::vector<std::string> names;          // "optimizer.lr"
+  std::vector<std::string_view> endings;   // "lr", in the same order
+  std::vector<std::string_view> siblings;  // the endings of one section
+};
+
+Known known_keys(const RunConfig& config, std::string_view section) {
+  Known known;
+  for (const Key& key : keys_of(config)) known.names.push_back(key.name);
+  for (const std::string& name : known.names) {
+    known.endings.push_back(without_section(name));
+    if (section_of(name) == section) known.siblings.push_back(known.endings.back());
+  }
+  return known;
+}
+
+// The whole name of the key that was probably meant: this very word in any section, or the closest, of this section first.
+std::string meant(const Known& known, std::string_view section, std::string_view ending) {
+  const auto same = std::find(known.endings.begin(), known.endings.end(), ending);
+  if (same != known.endings.end()) return known.names[static_cast<std::size_t>(same - known.endings.begin())];
+  if (const auto sibling = base::closest(ending, known.siblings); !sibling.empty())
+    return fmt::format("{}.{}", section, sibling);
+  const auto other = std::find(known.endings.begin(), known.endings.end(), base::closest(ending, known.endings));
+  return other == known.endings.end() ? "" : known.names[static_cast<std::size_t>(other - known.endings.begin())];
+}
+
+std::string choices_in(const RunConfig& config, std::string_view section, const Known& known) {
+  if (known.siblings.empty()) return fmt::format("sections: {}", base::join(config_sections()));
+  const RunConfig::Optimizer& optimizer = config.optimizer;
+  const std::string with = section == "optimizer"        ? " for " + in_words(optimizer.name, optimizer.recipe)
+                           : section == "optimizer.rest" ? " for " + in_words(optimizer.rest_name, optimizer.rest)
+                                                         : "";
+  return fmt::format("keys of [{}]{}: {}", section, with, base::join(known.siblings));
 }
 
 }  // namespace
+
+void refuse_key(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment) {
+  refuse_rest(config, given, assignment);
+  refuse_replaced(config, given, assignment);
+  const std::string_view section = section_of(assignment.name);
+  const Known known = known_keys(config, section);
+  const std::string suggestion = meant(known, section, without_section(assignment.name));
+  throw Error(
+      Fault::usage,
+      fmt::format("no key named {};{} {}", base::in_quotes(assignment.name),
+                  suggestion.empty() ? "" : fmt::format(" did you mean '{}'?", suggestion), choices_in(config, section, known)),
+      {.key = assignment.name, .where = where_of(assignment)});
+}
 
 void refuse_rivals(const std::vector<Assignment>& given) {
   for (auto one = given.begin(); one != given.end(); ++one) {
     const auto rivals = rivals_of(one->name);
     const auto other = std::find_if(one + 1, given.end(), [&](const Assignment& a) {
-      return a.layer == one->layer && a.name != one->name && std::find(rivals.begin(), rivals.end(), a.name) != rivals.end();
+      return a.layer == one->layer && a.name != one->name && std::ranges::find(rivals, a.name) != rivals.end();
     });
-    if (other != given.end()) {
-      refuse(fmt::format("{} and {} are both set; set one of: {}", run::what_of(*one), run::what_of(*other),
-                         base::join(rivals)));
-    }
+    if (other == given.end()) continue;
+    throw Error(Fault::usage,
+                fmt::format("{} and {} are both set; set one of: {}", what_of(*one), what_of(*other), base::join(rivals)),
+                {.key = one->name});
   }
 }
 
 void check_together(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Optimizer& optimizer = config.optimizer;
-  told_of(in_section(given, "model"), [&] { check(config.model.shape); });
-  told_of(in_section(given, "optimizer"), [&] { check(optimizer.recipe); });
+  base::with_context(in_section(given, "model"), [&] { check(config.model.shape); });
+  base::with_context(in_section(given, "optimizer"), [&] { check(optimizer.recipe); });
   check_decay(given, "optimizer", optimizer.name, optimizer.recipe);
   if (works_on_matrices(optimizer.recipe.rule)) {
     check_rest(config, given);
-    told_of(in_section(given, "optimizer.rest"), [&] { check(optimizer.rest); });
+    base::with_context(in_section(given, "optimizer.rest"), [&] { check(optimizer.rest); });
     check_decay(given, "optimizer.rest", optimizer.rest_name, optimizer.rest);
   }
-  check_followed(config, given);
+  check_reference(config, given);
   check_batch(config, given);
   check_length(config, given);
   const cautious::Schedule schedule = schedule_of(config);
-  told_of(fmt::format("{} of {} steps", in_section(given, "schedule"), schedule.steps), [&] { check(schedule); });
+  base::with_context(fmt::format("{} of {} steps", in_section(given, "schedule"), schedule.steps), [&] { check(schedule); });
 }
 
 }  // namespace cautious::run

@@ -1,11 +1,12 @@
-#include "run/config_value.h"
-
-#include <charconv>
+// Values as files and command lines give them: strictly read as a key's type, and written as TOML.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
-#include "run/config_layers.h"
+#include "run/config_table.h"
 
 namespace cautious::run {
 namespace {
@@ -29,33 +30,26 @@ std::string described(const ConfigValue& value) {
   return base::in_quotes(value.text);
 }
 
-[[noreturn]] void refuse(std::string_view what, const ConfigValue& value, std::string_view wanted, std::string_view valid) {
+[[noreturn]] void refuse_type(std::string_view what, const ConfigValue& value, std::string_view wanted,
+                              std::string_view valid) {
   throw Error(Fault::usage, fmt::format("{} is {}, not {}; valid: {}", what, described(value), wanted, valid));
 }
 
 bool is(const ConfigValue& value, Kind kind) { return value.kind == Kind::typed || value.kind == kind; }
 
-template <class Number>
-std::optional<Number> read_all(std::string_view text) {
-  Number number{};
-  const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (fault != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::optional<std::int64_t> read_whole(std::string_view text) {
-  if (const auto whole = read_all<std::int64_t>(text)) return whole;
-  const auto number = read_all<double>(text);
+  if (const auto whole = base::parsed<std::int64_t>(text)) return whole;
+  const auto number = base::parsed<double>(text);
   constexpr double kExact = 9007199254740992;  // 2^53: every whole number up to here is a double
   if (!number || std::abs(*number) > kExact || std::floor(*number) != *number) return std::nullopt;
   return static_cast<std::int64_t>(*number);
 }
 
-std::vector<std::string> split(std::string_view what, std::string_view text) {
+std::vector<std::string> split_list(std::string_view what, std::string_view text) {
   if (text.starts_with('[')) {
     const ConfigValue array = toml_value(what, text);
     if (array.kind != Kind::strings)
-      refuse(what, {Kind::typed, std::string(text)}, "an array of strings", "a,b or [\"a\", \"b\"]");
+      refuse_type(what, {Kind::typed, std::string(text)}, "an array of strings", "a,b or [\"a\", \"b\"]");
     return array.items;
   }
   std::vector<std::string> items;
@@ -68,35 +62,63 @@ std::vector<std::string> split(std::string_view what, std::string_view text) {
   return items;
 }
 
+ConfigValue value_of_array(const std::vector<base::TomlValue>& array) {
+  const auto is_string = [](const base::TomlValue& item) { return item.kind == base::TomlValue::Kind::string; };
+  const bool strings = std::ranges::all_of(array, is_string);
+  if (!strings && !std::ranges::all_of(array, &base::TomlValue::is_number))
+    return {Kind::other, "an array of different things"};
+  std::vector<std::string> items;
+  for (const base::TomlValue& item : array) items.push_back(item.text);
+  if (strings) return {Kind::strings, "", std::move(items)};
+  return {Kind::numbers, fmt::format("{}", fmt::join(items, ","))};
+}
+
 }  // namespace
 
-std::string to_string(const WholeRange& range) {
-  return range.high == WholeRange::kUnlimited ? fmt::format("[{}, 2^63)", range.low)
-                                              : fmt::format("[{}, {}]", range.low, range.high);
+ConfigValue config_value(const base::TomlValue& value) {
+  switch (value.kind) {
+    case base::TomlValue::Kind::integer:
+    case base::TomlValue::Kind::number:
+      return {Kind::number, value.text};
+    case base::TomlValue::Kind::boolean:
+      return {Kind::boolean, value.text};
+    case base::TomlValue::Kind::string:
+      return {Kind::string, value.text};
+    case base::TomlValue::Kind::array:
+      return value_of_array(value.items);
+    default:
+      return {Kind::other, value.described()};
+  }
+}
+
+ConfigValue toml_value(std::string_view what, std::string_view text) {
+  try {
+    return config_value(*base::parse_toml(fmt::format("value = {}", text), "").get("value"));
+  } catch (const Error& error) {
+    throw Error(Fault::usage, fmt::format("{} is {}, {}", what, base::in_quotes(text), error.message()));
+  }
 }
 
 double to_number(std::string_view what, const ConfigValue& value, const Range& range) {
-  if (!is(value, Kind::number)) refuse(what, value, "a number", to_string(range));
+  if (!is(value, Kind::number)) refuse_type(what, value, "a number", to_string(range));
   return base::to_number(what, value.text, range);
 }
 
-std::int64_t to_whole(std::string_view what, const ConfigValue& value, const WholeRange& range) {
+std::int64_t to_whole(std::string_view what, const ConfigValue& value, const Range& range) {
   const auto whole = is(value, Kind::number) ? read_whole(value.text) : std::nullopt;
-  if (!whole) refuse(what, value, "a whole number", to_string(range));
-  if (*whole < range.low || *whole > range.high) {
-    throw Error(Fault::usage, fmt::format("{} is {}; valid: {}", what, *whole, to_string(range)));
-  }
+  if (!whole) refuse_type(what, value, "a whole number", to_string(range));
+  if (!range.contains(static_cast<long double>(*whole))) base::out_of_range(what, std::to_string(*whole), range);
   return *whole;
 }
 
 bool to_boolean(std::string_view what, const ConfigValue& value) {
   const bool on = value.text == "true", off = value.text == "false";
-  if (!is(value, Kind::boolean) || (!on && !off)) refuse(what, value, "a boolean", "true, false");
+  if (!is(value, Kind::boolean) || (!on && !off)) refuse_type(what, value, "a boolean", "true, false");
   return on;
 }
 
 std::string to_word(std::string_view what, const ConfigValue& value, std::string_view valid) {
-  if (!is(value, Kind::string)) refuse(what, value, "a string", valid);
+  if (!is(value, Kind::string)) refuse_type(what, value, "a string", valid);
   return value.text;
 }
 
@@ -104,13 +126,13 @@ std::vector<std::string> to_words(std::string_view what, const ConfigValue& valu
   constexpr std::string_view kValid = "a string or an array of strings";
   std::vector<std::string> items;
   if (value.kind == Kind::typed) {
-    items = split(what, value.text);
+    items = split_list(what, value.text);
   } else if (value.kind == Kind::strings) {
     items = value.items;
   } else if (value.kind == Kind::string) {
     if (!value.text.empty()) items = {value.text};
   } else {
-    refuse(what, value, "text", kValid);
+    refuse_type(what, value, "text", kValid);
   }
   for (const std::string& item : items) {
     if (item.empty()) throw Error(Fault::usage, fmt::format("{} has an empty entry; valid: {}", what, kValid));
@@ -122,12 +144,9 @@ std::string to_numeric_text(std::string_view what, const ConfigValue& value, std
   const bool array = value.kind == Kind::typed && value.text.starts_with('[');
   const ConfigValue numbers = array ? toml_value(what, value.text) : value;
   const bool empty = numbers.kind == Kind::strings && numbers.items.empty();
-  if (!is(numbers, Kind::number) && numbers.kind != Kind::numbers && !empty) refuse(what, value, "a number", valid);
+  if (!is(numbers, Kind::number) && numbers.kind != Kind::numbers && !empty) refuse_type(what, value, "a number", valid);
   return numbers.text;
 }
-
-std::string to_toml(double number) { return base::to_text(number); }
-std::string to_toml(bool value) { return value ? "true" : "false"; }
 
 std::string to_toml(std::string_view text) {
   std::string result = "\"";

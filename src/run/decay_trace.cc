@@ -1,8 +1,7 @@
+// Records are of equal size, so a step is found by its number.
 #include "run/decay_trace.h"
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,7 +11,7 @@
 namespace cautious::run {
 namespace {
 
-std::string header(const std::vector<std::string>& tensors) { return nlohmann::json{{"tensors", tensors}}.dump() + "\n"; }
+std::string trace_header(const std::vector<std::string>& tensors) { return nlohmann::json{{"tensors", tensors}}.dump() + "\n"; }
 
 std::size_t record_bytes(std::size_t tensors) { return tensors * sizeof(float) + sizeof(double); }
 
@@ -30,12 +29,10 @@ Number number_at(const std::string& bytes, std::size_t offset) {
   return number;
 }
 
-std::string content_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    throw Error(Fault::data, fmt::format("{}: cannot be read; a run writes it with --log.decay_trace=true", file.string()));
-  }
-  return {std::istreambuf_iterator<char>(in), {}};
+std::string trace_in(const std::filesystem::path& file) {
+  auto bytes = base::read_file_if_any(file);
+  if (!bytes) base::refuse_content(file.string(), "there is no such file; a run writes it with --log.decay_trace=true");
+  return *std::move(bytes);
 }
 
 }  // namespace
@@ -43,14 +40,14 @@ std::string content_of(const std::filesystem::path& file) {
 DecayTraceWriter::DecayTraceWriter(const std::filesystem::path& directory, const std::vector<std::string>& tensors,
                                    std::int64_t last_step) {
   const std::filesystem::path path = directory / kDecayTrace;
-  const std::string head = header(tensors);
+  const std::string head = trace_header(tensors);
   if (last_step == 0) {
     std::filesystem::remove(path);
   } else {
     const std::size_t keep = head.size() + static_cast<std::size_t>(last_step) * record_bytes(tensors.size());
-    const std::string old = content_of(path);
+    const std::string old = trace_in(path);
     if (!old.starts_with(head) || old.size() < keep) {
-      throw Error(Fault::data, fmt::format("{}: does not reach step {} of this run", path.string(), last_step));
+      base::refuse_content(path.string(), fmt::format("does not reach step {} of this run", last_step));
     }
     std::filesystem::resize_file(path, keep);
   }
@@ -67,12 +64,11 @@ void DecayTraceWriter::add(const StepReport& report) {
 
 DecayTrace DecayTrace::read(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kDecayTrace;
-  const std::string bytes = content_of(path);
+  const std::string bytes = trace_in(path);
   const std::size_t end = bytes.find('\n');
   const nlohmann::json head = nlohmann::json::parse(bytes.substr(0, end), nullptr, false);
   if (end == std::string::npos || !head.is_object() || !head.contains("tensors") || !head["tensors"].is_array()) {
-    throw Error(Fault::data,
-                fmt::format("{}: not a decay trace; its first line must be {{\"tensors\": [...]}}", path.string()));
+    base::refuse_content(path.string(), "not a decay trace; its first line must be {\"tensors\": [...]}");
   }
   DecayTrace trace;
   for (const auto& name : head["tensors"]) trace.tensors_.push_back(name.is_string() ? name.get<std::string>() : "");

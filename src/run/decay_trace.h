@@ -1,6 +1,6 @@
-// What decayed in every step of a run: of each tensor the part of its coordinates, and in all the budget, the sum of |lr wd x|.
-// Another run can follow it: a random mask of the same density, plain decay of the same budget. decay_trace.bin is one line of
-// JSON, {"tensors": [...]}, and then a record a step: f32 per tensor, f64 budget, little-endian.
+// What decayed in every step of a run: each tensor's density, and in all the budget, the sum of |lr wd x|.
+// A control can repeat it: a random mask of the same density, plain decay of the same budget. decay_trace.bin is one line of
+// JSON, {"tensors": [...]}, and then one record per step: f32 per tensor, f64 budget, little-endian.
 #pragma once
 
 #include <cstdint>

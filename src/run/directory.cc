@@ -17,7 +17,7 @@
 namespace cautious::run {
 namespace {
 
-[[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, const std::string& why) {
+[[noreturn]] void fail_out(std::string_view what, const std::filesystem::path& path, const std::string& why) {
   throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, base::in_quotes(path.string()), why));
 }
 
@@ -29,7 +29,7 @@ std::vector<std::string> names_in(const std::filesystem::path& path) {
     const std::string name = at->path().filename().string();
     if (name != ".lock" && !(name.starts_with(".cautious-") && name.ends_with(".tmp"))) names.push_back(name);
   }
-  if (error) fail("list the directory", path, error.message());
+  if (error) fail_out("list the directory", path, error.message());
   std::ranges::sort(names);
   return names;
 }
@@ -72,7 +72,7 @@ RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string
   require_name(path);
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) fail("make the directory", path, error.message());
+  if (error) fail_out("make the directory", path, error.message());
   require_empty(path);  // before anything is written into someone's folder
   RunDirectory run(path, base::DirectoryLock(path));
   require_empty(path);  // another process may have been faster
@@ -85,12 +85,12 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path / "config.toml", error);
   if (!std::filesystem::is_regular_file(status)) {
-    if (!std::filesystem::status_known(status)) fail("open", path, error.message());
-    throw Error(
-        Fault::usage,
-        fmt::format("out: {} is no run to continue: {}; to begin one: cautious train --out {}", base::in_quotes(path.string()),
-                    std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
-                    shell_word(path)));
+    if (!std::filesystem::status_known(status)) fail_out("open", path, error.message());
+    throw Error(Fault::usage,
+                fmt::format("out: {} is not a run directory: {}; to begin a run: cautious train --out {}",
+                            base::in_quotes(path.string()),
+                            std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
+                            shell_word(path)));
   }
   return RunDirectory(path, base::DirectoryLock(path));
 }

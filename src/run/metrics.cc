@@ -8,20 +8,89 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include <cautious/error.h>
 #include "base/atomic_file.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "run/tensorboard.h"
 
 namespace cautious::run {
 namespace {
+
+// A row of JSON as a stream of events: a key that occurs twice is seen, and nothing but numbers is taken.
+class RowEvents : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit RowEvents(std::string where) : where_(std::move(where)) {}
+
+  MetricsRow take() {
+    if (!has_step_) refuse("no 'step'");
+    return std::move(row_);
+  }
+
+  bool null() override { return value(std::numeric_limits<double>::quiet_NaN(), "null"); }
+  bool boolean(bool value) override { misplaced(value ? "true" : "false"); }
+  // Integers come here only when written with a minus; -0 is a number of its own.
+  bool number_integer(number_integer_t number) override {
+    return value(number == 0 ? -0.0 : static_cast<double>(number), number == 0 ? "-0" : std::to_string(number));
+  }
+  bool number_unsigned(number_unsigned_t number) override {
+    if (!inside_ || key_ != "step") return value(static_cast<double>(number), std::to_string(number));
+    if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) misplaced(std::to_string(number));
+    row_.step = static_cast<std::int64_t>(number);
+    has_step_ = true;
+    return true;
+  }
+  bool number_float(number_float_t number, const string_t& text) override { return value(number, text); }
+  bool string(string_t& text) override { misplaced("the string " + base::in_quotes(text)); }
+  bool binary(binary_t&) override { misplaced("binary"); }
+  bool start_array(std::size_t) override { misplaced("an array"); }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t) override {
+    if (inside_) misplaced("an object");
+    inside_ = true;
+    return true;
+  }
+  bool end_object() override {
+    inside_ = false;
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (!keys_.insert(name).second) refuse(fmt::format("{} occurs twice", base::in_quotes(name)));
+    key_ = name;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    constexpr int kOverflow = 406;
+    refuse(fmt::format("{} at byte {}", error.id == kOverflow ? "a number beyond the range of doubles" : "not JSON", position));
+  }
+
+ private:
+  bool value(double number, std::string_view text) {
+    if (!inside_ || key_ == "step") misplaced(text);
+    row_.values.emplace_back(key_, number);
+    return true;
+  }
+  [[noreturn]] void misplaced(std::string_view what) const {
+    if (!inside_) refuse(fmt::format("{} instead of an object", what));
+    const std::string_view expected = key_ == "step" ? "a whole number from 0 to 2^63-1" : "a number or null";
+    refuse(fmt::format("{} is {}; expected {}", base::in_quotes(key_), what, expected));
+  }
+  [[noreturn]] void refuse(const std::string& what) const { base::refuse_content(where_, what); }
+
+  std::string where_;
+  MetricsRow row_;
+  std::unordered_set<std::string> keys_;
+  std::string key_;  // the last one
+  bool inside_ = false, has_step_ = false;
+};
 
 constexpr std::string_view kEvents = "events.out.tfevents.";
 
@@ -50,10 +119,10 @@ std::string csv_field(const std::string& text) {
 // Of the CSV, after "step"; rows may be wide (numbers per tensor), so a name is found in constant time.
 struct Columns {
   std::vector<std::string> names;
-  std::unordered_map<std::string, std::size_t> places;
+  std::unordered_map<std::string, std::size_t> positions;
 
   void add(const std::string& name) {
-    if (name != "step" && places.emplace(name, names.size()).second) names.push_back(name);
+    if (name != "step" && positions.emplace(name, names.size()).second) names.push_back(name);
   }
 };
 
@@ -66,7 +135,7 @@ std::string csv_header(const Columns& columns) {
 std::string csv_line(const MetricsRow& row, const Columns& columns) {
   std::vector<std::string> cells(columns.names.size());
   for (const auto& [name, value] : row.values)
-    if (std::isfinite(value)) cells[columns.places.at(name)] = number_text(value);
+    if (std::isfinite(value)) cells[columns.positions.at(name)] = number_text(value);
   return fmt::format("{}{}{}\r\n", row.step, cells.empty() ? "" : ",", fmt::join(cells, ","));
 }
 
@@ -80,25 +149,21 @@ std::vector<MetricsRow> rows_until(const std::filesystem::path& jsonl, std::int6
   return rows;
 }
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string_view step, const std::error_code& error) {
-  throw Error(Fault::failure, fmt::format("{}: cannot {}: {}", path.string(), step, error.message()));
-}
-
 // TensorBoard shows all files of a folder together, so rows that are gone must be gone from all.
 void remove_events(const std::filesystem::path& folder, const std::filesystem::path& except) {
   std::error_code error;
   std::vector<std::filesystem::path> old;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     if (at->path() != except && at->path().filename().string().starts_with(kEvents)) old.push_back(at->path());
-  if (error && error != std::errc::no_such_file_or_directory) fail(folder, "list the directory", error);
+  if (error && error != std::errc::no_such_file_or_directory) base::fail_at(folder, "list the directory", error.message());
   for (const auto& path : old)
-    if (!std::filesystem::remove(path, error) && error) fail(path, "remove", error);
+    if (!std::filesystem::remove(path, error) && error) base::fail_at(path, "remove", error.message());
 }
 
 std::filesystem::path new_events(const std::filesystem::path& folder, const std::vector<MetricsRow>& rows) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) fail(folder, "make the directory", error);
+  if (error) base::fail_at(folder, "make the directory", error.message());
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
   const auto path = folder / fmt::format("{}{:010}.{}", kEvents, static_cast<std::int64_t>(now()), host.data());
@@ -109,6 +174,22 @@ std::filesystem::path new_events(const std::filesystem::path& folder, const std:
 }
 
 }  // namespace
+
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl) {
+  const std::string text = base::read_file(jsonl, {.regular_only = true});
+  std::vector<MetricsRow> rows;
+  std::string_view rest = text;
+  for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
+    const std::string_view line = rest.substr(0, end);
+    const std::string where = fmt::format("{}: line {}", jsonl.string(), rows.size() + 1);
+    // To the JSON parser a NUL is the end of the text, whatever follows.
+    if (const auto nul = line.find('\0'); nul != line.npos) base::refuse_content(where, fmt::format("NUL at byte {}", nul + 1));
+    RowEvents events(where);
+    nlohmann::json::sax_parse(line.begin(), line.end(), &events);
+    rows.push_back(events.take());
+  }
+  return rows;
+}
 
 struct MetricsWriter::Parts {
   Columns columns;
@@ -145,13 +226,13 @@ void MetricsWriter::add(const MetricsRow& row) {
   const Columns& columns = parts_->columns;
   std::vector<bool> seen(columns.names.size());
   for (const auto& [name, value] : row.values) {
-    const auto place = columns.places.find(name);
-    if (place == columns.places.end())
+    const auto position = columns.positions.find(name);
+    if (position == columns.positions.end())
       throw Error(Fault::usage,
                   base::unknown("metric", name, std::vector<std::string_view>(columns.names.begin(), columns.names.end())));
-    if (seen[place->second])
+    if (seen[position->second])
       throw Error(Fault::usage, fmt::format("metric {} occurs twice in the row of step {}", base::in_quotes(name), row.step));
-    seen[place->second] = true;
+    seen[position->second] = true;
   }
   parts_->jsonl.append(to_json(row) + '\n');
   parts_->csv.append(csv_line(row, parts_->columns));

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,8 +25,8 @@ std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl);
 // Writes into a run directory. Rows reach the files at once, so that others can follow them.
 class MetricsWriter {
  public:
-  // Columns of the CSV, "step" first. Rows after `last_step` (of a run that went on after its last checkpoint) are removed from
-  // all three; a new run has last_step 0 and no rows. `tensorboard` off: no tb/ folder.
+  // Columns of the CSV, "step" first. Rows after `last_step` (of a run that continued after its last checkpoint) are removed
+  // from all three; a new run has last_step 0 and no rows. `tensorboard` off: no tb/ folder.
   MetricsWriter(const std::filesystem::path& directory, std::vector<std::string> columns, std::int64_t last_step,
                 bool tensorboard);
   ~MetricsWriter();
@@ -40,5 +42,10 @@ class MetricsWriter {
 
 // {"step":10,"loss":2.5,...}: the line of metrics.jsonl without its end.
 std::string to_json(const MetricsRow& row);
+
+// TensorBoard's event files (tensorboard.cc). Records ready to be appended to a file; the first of a file is the version.
+std::string tensorboard_version(double wall_time);
+std::string tensorboard_scalars(double wall_time, std::int64_t step, std::span<const std::pair<std::string, double>> values);
+std::uint32_t crc32c(std::string_view bytes);  // the checksum inside them
 
 }  // namespace cautious::run

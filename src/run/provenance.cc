@@ -1,3 +1,4 @@
+// What the build and /proc say.
 #include "run/provenance.h"
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// The tokenizer, the corpus, and whether the model's vocabulary holds both.
 #include "run/run_data.h"
 
 #include <algorithm>

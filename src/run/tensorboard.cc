@@ -1,15 +1,18 @@
-// The wire format by hand: the four kinds of field that an Event with scalars has.
-#include "run/tensorboard.h"
+// TensorBoard's event files by hand: records of {u64 length, u32 masked CRC-32C of it, data, u32 masked CRC-32C of the data},
+// each data a protocol-buffer Event {1: double wall_time, 2: int64 step, 3: string file_version, 5: Summary {1: Value {1: tag,
+// 2: float}}}: the four kinds of field that an Event with scalars has.
 
 #include <array>
 #include <bit>
 #include <cstddef>
 
+#include "run/metrics.h"
+
 namespace cautious::run {
 namespace {
 
 // The Castagnoli polynomial, lowest bit first.
-constexpr std::array<std::uint32_t, 256> kTable = [] {
+constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t rest = i;
@@ -37,19 +40,19 @@ std::string varint(std::uint64_t value) {
 
 enum Wire : std::uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-std::string key(std::uint64_t field, Wire wire) { return varint(field << 3 | wire); }
+std::string tag_of(std::uint64_t field, Wire wire) { return varint(field << 3 | wire); }
 
 std::string field(std::uint64_t number, double value) {
-  return key(number, kFixed64) + little_endian(std::bit_cast<std::uint64_t>(value));
+  return tag_of(number, kFixed64) + little_endian(std::bit_cast<std::uint64_t>(value));
 }
 std::string field(std::uint64_t number, float value) {
-  return key(number, kFixed32) + little_endian(std::bit_cast<std::uint32_t>(value));
+  return tag_of(number, kFixed32) + little_endian(std::bit_cast<std::uint32_t>(value));
 }
 std::string field(std::uint64_t number, std::int64_t value) {
-  return key(number, kVarint) + varint(static_cast<std::uint64_t>(value));
+  return tag_of(number, kVarint) + varint(static_cast<std::uint64_t>(value));
 }
 std::string field(std::uint64_t number, std::string_view bytes) {
-  return (key(number, kBytes) + varint(bytes.size())).append(bytes);
+  return (tag_of(number, kBytes) + varint(bytes.size())).append(bytes);
 }
 
 std::string record(std::string_view data) {
@@ -61,7 +64,7 @@ std::string record(std::string_view data) {
 
 std::uint32_t crc32c(std::string_view bytes) {
   std::uint32_t crc = ~0u;
-  for (const char c : bytes) crc = crc >> 8 ^ kTable[(crc ^ static_cast<unsigned char>(c)) & 0xff];
+  for (const char c : bytes) crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<unsigned char>(c)) & 0xff];
   return ~crc;
 }
 

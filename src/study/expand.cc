@@ -6,7 +6,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "run/config_keys.h"
+#include "run/config_table.h"
 #include "study/plan_check.h"
 #include "study/plan_keys.h"
 

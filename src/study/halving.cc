@@ -6,7 +6,7 @@
 
 #include <cautious/error.h>
 
-#include "run/config_keys.h"
+#include "run/config_table.h"
 #include "study/plan_keys.h"
 
 namespace cautious::study {

@@ -14,7 +14,7 @@
 #include <cautious/recipe.h>
 
 #include "base/text.h"
-#include "run/config_keys.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {

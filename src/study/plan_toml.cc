@@ -6,8 +6,7 @@
 
 #include <cautious/error.h>
 
-#include "run/config_keys.h"
-#include "run/config_value.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cautious/error.h>
 
-#include "run/config_layers.h"
+#include "run/config_table.h"
 #include "study/plan.h"
 
 namespace cautious::study {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
-#include "run/config_keys.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "run/config_keys.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <cautious/error.h>
 
-#include "run/config_keys.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {

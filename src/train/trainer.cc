@@ -16,11 +16,8 @@ namespace cautious::train {
 namespace {
 
 Options optimizer_options(const run::RunConfig& config) {
-  Options options;
-  options.moments = config.optimizer.moments;
+  Options options = config.optimizer.options;
   options.nonfinite = Nonfinite::skip;
-  options.grad_clip = config.optimizer.grad_clip;
-  options.update_rms_clip = config.optimizer.update_rms_clip;
   options.seed = config.train.seed;
   options.threads = config.train.threads;
   return options;

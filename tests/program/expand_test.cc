@@ -154,7 +154,7 @@ optimizer.rest.decay = "gradient"
   EXPECT_EQ(name_of(budget.config.optimizer.recipe.decay), "decoupled");
   EXPECT_EQ(name_of(budget.config.optimizer.rest.decay), "none");
   EXPECT_EQ(budget.config.optimizer.lr, 0.5);
-  EXPECT_EQ(budget.config.optimizer.grad_clip, 3);
+  EXPECT_EQ(budget.config.optimizer.options.grad_clip, 3);
   const PlannedRun& density = run_of(runs, "density");
   EXPECT_EQ(density.follows, 2);
   EXPECT_EQ(name_of(density.config.optimizer.recipe.decay), "random");

@@ -14,7 +14,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "run/tensorboard.h"
 #include "run_fixture.h"
 
 namespace cautious::run {

@@ -141,21 +141,21 @@ TEST(ModelConfig, SizesByHand) {
 }
 
 TEST(ModelConfig, NonsenseIsOneLineWithFieldAndValue) {
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.vocab = 0; }), "model's vocab is 0; valid: [1, 1000000000]");
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.layers = -3; }), "model's layers is -3; valid: [1, 10000]");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.vocab = 0; }), "vocab of the model is 0; valid: [1, 1000000000]");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.layers = -3; }), "layers of the model is -3; valid: [1, 10000]");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.heads = 6, c.kv_heads = 4; }),
-            "model's heads is 6, which its kv_heads 4 does not divide");
+            "heads of the model is 6, which kv_heads 4 does not divide");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.head_size = 33; }),
-            "model's head_size is 33; rotary positions (rope_base 10000) need an even one");
+            "head_size of the model is 33; rotary positions (rope_base 10000) need an even number");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.head_size = 33, c.rope_base = 0; }), "");
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.attention_softcap = -1; }), "model's attention_softcap is -1; valid: [0, inf)");
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.logit_softcap = -0.5; }), "model's logit_softcap is -0.5; valid: [0, inf)");
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.norm_eps = 0; }), "model's norm_eps is 0; valid: (0, 1)");
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.rope_base = -1; }), "model's rope_base is -1; valid: [0, inf)");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.attention_softcap = -1; }), "attention_softcap of the model is -1; valid: [0, inf)");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.logit_softcap = -0.5; }), "logit_softcap of the model is -0.5; valid: [0, inf)");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.norm_eps = 0; }), "norm_eps of the model is 0; valid: (0, 1)");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.rope_base = -1; }), "rope_base of the model is -1; valid: [0, inf)");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.init = static_cast<model::Init>(7); }),
-            "model's init is number 7; choices: truncated-normal, xavier, mitchell");
+            "init of the model is number 7; choices: truncated-normal, xavier, mitchell");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.vocab = c.width = 1000000000; }),
-            "model would have 1e+18 parameters; valid: at most 1e+15");
+            "the model would have 1e+18 parameters; valid: at most 1e+15");
 }
 
 TEST(ModelConfig, EverySizeMustBePositiveAndEveryNumberFinite) {

@@ -76,7 +76,7 @@ TEST_F(RunConfigTest, TypedValues) {
   EXPECT_EQ(config.data.val_path, std::vector<std::string>{"x,y"});
   EXPECT_EQ(config.train.steps, 1000);
   EXPECT_FALSE(config.log.tensorboard);
-  EXPECT_EQ(config.optimizer.moments, Element::bf16);
+  EXPECT_EQ(config.optimizer.options.moments, Element::bf16);
   EXPECT_EQ(config.optimizer.lr, 2) << "the last one decides";
   EXPECT_TRUE(typed({{"data.path", ""}}).data.path.empty());
 }

@@ -110,7 +110,7 @@ TEST_F(RunConfigTogether, NumbersThatDoNotFit) {
             "run.toml and command line: in [schedule] of 10 steps: warmup of 9 steps and cooldown of 2 steps do not fit into "
             "10 steps");
   EXPECT_EQ(refused_flags({{"model.heads", "4"}}),
-            "command line: in [model]: model's heads is 4, which its kv_heads 3 does not divide");
+            "command line: in [model]: heads of the model is 4, which kv_heads 3 does not divide");
   // 100864 x 1e6 of the embedding and 18 layers of 4 x 1e6 x 2048 + 3 x 1e6 x 16384 are 1.13e12 parameters.
   EXPECT_EQ(refused_flags({{"train.tokens_per_param", "1e9"}, {"model.width", "1e6"}}, "gemma-2.3b"),
             "--train.tokens_per_param makes a run of 1.13e+21 tokens; valid: at most 9e+18");

@@ -113,14 +113,14 @@ TEST_F(Directories, Continue) {
 
 TEST_F(Directories, NothingToContinue) {
   EXPECT_EQ(open_refused(Fault::usage, "a"),
-            "out: 'a' is no run to continue: there is no such directory; to begin one: cautious train --out a");
+            "out: 'a' is not a run directory: there is no such directory; to begin a run: cautious train --out a");
   std::filesystem::create_directory("b");
   EXPECT_EQ(open_refused(Fault::usage, "b"),
-            "out: 'b' is no run to continue: it has no config.toml; to begin one: cautious train --out b");
+            "out: 'b' is not a run directory: it has no config.toml; to begin a run: cautious train --out b");
   EXPECT_TRUE(names("b").empty());
   store("file", "");
   EXPECT_EQ(open_refused(Fault::usage, "file"),
-            "out: 'file' is no run to continue: there is no such directory; to begin one: cautious train --out file");
+            "out: 'file' is not a run directory: there is no such directory; to begin a run: cautious train --out file");
 }
 
 TEST_F(Directories, OneProcessAtATime) {
