@@ -16,7 +16,6 @@
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "data/sets/catalog.h"
-#include "data/sets/fetch.h"
 
 namespace cautious::cli {
 namespace {

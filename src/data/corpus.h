@@ -1,46 +1,17 @@
 // The data of a run: a training stream and a validation stream, from text files, JSONL, token shards, folders of these, or the
-// name of a known set (catalog.h).
+// name of a known set (sets/catalog.h).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "data/sampler.h"
 #include "data/tokenizer/tokenizer.h"
-#include "data/tokens.h"
 
 namespace cautious::data {
-
-// Tokens [first, last) of each of a few files, one after the other.
-class Stream {
- public:
-  struct Piece {
-    std::shared_ptr<const Tokens> tokens;
-    std::int64_t first = 0, last = 0;
-  };
-  explicit Stream(std::vector<Piece> pieces);
-
-  std::int64_t size() const { return size_; }
-  Token largest() const;
-  // Of the size and some thousand tokens all over the stream: another text has another one, but for chance. Not negative.
-  std::int64_t fingerprint() const;
-  // tokens[i] = stream[first + i], target[i] = stream[first + i + 1], or -1 where that one begins another document or file.
-  // Both have the same length n; first + n + 1 <= size().
-  void copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const;
-
- private:
-  std::size_t piece_at(std::int64_t place) const;
-  void read(std::int64_t place, std::span<std::int64_t> out) const;
-  void mask_beginnings(std::int64_t first, std::span<std::int64_t> target) const;  // with -1
-
-  std::vector<Piece> pieces_;
-  std::vector<std::int64_t> starts_;  // of the pieces in the stream
-  std::int64_t size_ = 0;
-};
 
 struct CorpusSpec {
   std::vector<std::string> path;      // files, folders, or one name of a known set

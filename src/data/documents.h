@@ -7,8 +7,8 @@
 
 namespace cautious::data {
 
-// Calls `each` with every document in order. Not UTF-8 (file and byte offset), a line that is no JSON object or has no string
-// "text" (file and line), an unreadable or empty file: an Error(Fault::data).
+// Calls `each` with every document in order. Not UTF-8 (file and byte offset), a line that is not a JSON object or has no
+// string "text" (file and line), an unreadable or empty file: an Error(Fault::data).
 void each_document(const std::filesystem::path& file, const std::function<void(std::string_view text)>& each);
 
 }  // namespace cautious::data

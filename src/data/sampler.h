@@ -1,13 +1,43 @@
-// Which sequence comes when. Sequence number n of a run is a function of (seed, n) alone: nothing to save, nothing to restore.
+// A stream of tokens, and which of its sequences comes when. Sequence number n of a run is a function of (seed, n) alone:
+// nothing to save, nothing to restore.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "data/corpus.h"
+#include "data/tokens.h"
 
 namespace cautious::data {
+
+// Tokens [first, last) of each of a few files, one after the other.
+class Stream {
+ public:
+  struct Piece {
+    std::shared_ptr<const Tokens> tokens;
+    std::int64_t first = 0, last = 0;
+  };
+  explicit Stream(std::vector<Piece> pieces);
+
+  std::int64_t size() const { return size_; }
+  Token largest() const;
+  // Of the size and some thousand tokens all over the stream: another text has another one, but for chance. Not negative.
+  std::int64_t fingerprint() const;
+  // tokens[i] = stream[first + i], target[i] = stream[first + i + 1], or -1 where that one begins another document or file.
+  // Both have the same length n; first + n + 1 <= size().
+  void copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const;
+
+ private:
+  std::size_t piece_at(std::int64_t position) const;
+  void read(std::int64_t position, std::span<std::int64_t> out) const;
+  void mask_beginnings(std::int64_t first, std::span<std::int64_t> target) const;  // with -1
+
+  std::vector<Piece> pieces_;
+  std::vector<std::int64_t> starts_;  // of the pieces in the stream
+  std::int64_t size_ = 0;
+};
 
 // Shuffled: an epoch cuts the stream into windows of T + 1 tokens that overlap by one, from an offset of its own below 2 T, and
 // visits each once in an order of its own (a keyed permutation; nothing is stored per window). What an epoch leaves out, fewer

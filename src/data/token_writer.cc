@@ -1,24 +1,28 @@
-// Documents are encoded a batch at a time, so that many small ones keep every thread busy; their order is that of the files.
+// Text as token files, and the cache of these. Documents are encoded a batch at a time, so that many small ones keep every
+// thread busy; their order is that of the files.
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <mutex>
+#include <cerrno>
 #include <string>
 #include <system_error>
-#include <thread>
 
 #include <cautious/error.h>
+
+#include "base/atomic_file.h"
+#include "base/files.h"
+#include "base/parallel.h"
+#include "base/sha256.h"
 #include "data/documents.h"
 #include "data/token_layout.h"
 #include "data/tokens.h"
-#include "base/atomic_file.h"
 
 namespace cautious::data {
 namespace {
 
-constexpr std::size_t kBatch = std::size_t{16} << 20;  // bytes of text
+constexpr std::size_t kBatchBytes = std::size_t{16} << 20;  // bytes of text
 
 class TokenWriter {
  public:
@@ -38,14 +42,14 @@ class TokenWriter {
   }
 
   void add(std::string_view document) {
-    if (document.size() >= kBatch) {
+    if (document.size() >= kBatchBytes) {
       flush();
       add_large(document);
       return;
     }
     waiting_bytes_ += document.size();
     waiting_.emplace_back(document);
-    if (waiting_bytes_ >= kBatch) flush();
+    if (waiting_bytes_ >= kBatchBytes) flush();
   }
 
   void finish() {
@@ -62,7 +66,7 @@ class TokenWriter {
   // A token that is one byte cannot reach over a cut; otherwise only whole documents give the right tokens.
   void add_large(std::string_view document) {
     documents_.push_back(end_.tokens);
-    for (const std::size_t step = single_bytes_ ? kBatch : document.size(); !document.empty();) {
+    for (const std::size_t step = single_bytes_ ? kBatchBytes : document.size(); !document.empty();) {
       const std::string_view part = document.substr(0, step);
       append(tokenizer_.encode(part, threads_));
       document.remove_prefix(part.size());
@@ -72,7 +76,8 @@ class TokenWriter {
 
   void flush() {
     std::vector<std::vector<Token>> encoded(waiting_.size());
-    encode_all(encoded);
+    base::parallel_for(encoded.size(), std::max(threads_, 1),
+                       [&](std::size_t i) { encoded[i] = tokenizer_.encode(waiting_[i]); });
     std::vector<Token> all;
     for (const auto& tokens : encoded) {
       documents_.push_back(end_.tokens + all.size());
@@ -82,27 +87,6 @@ class TokenWriter {
     append(all);
     waiting_.clear();
     waiting_bytes_ = 0;
-  }
-
-  void encode_all(std::vector<std::vector<Token>>& encoded) const {
-    std::atomic<std::size_t> next = 0;
-    std::exception_ptr failure;
-    std::mutex failing;
-    const auto work = [&] {
-      try {
-        for (std::size_t i = next++; i < waiting_.size(); i = next++) encoded[i] = tokenizer_.encode(waiting_[i]);
-      } catch (...) {
-        const std::lock_guard lock(failing);
-        if (!failure) failure = std::current_exception();
-      }
-    };
-    {
-      std::vector<std::jthread> others;
-      const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(std::max(threads_, 1)), waiting_.size());
-      for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(work);
-      work();
-    }
-    if (failure) std::rethrow_exception(failure);
   }
 
   void append(const std::vector<Token>& tokens) {
@@ -136,10 +120,45 @@ class TokenWriter {
   TokenFileEnd end_;
 };
 
-double size_of(const std::filesystem::path& file) {
+double bytes_of(const std::filesystem::path& file) {
   std::error_code none;
   const auto size = std::filesystem::file_size(file, none);
   return none ? 0 : static_cast<double>(size);
+}
+
+// The time of change is the inode's too (ctime), which no tool sets back: a file replaced by one of the same size and time of
+// modification is still another file.
+std::string identity_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0)
+    throw Error(Fault::data, fmt::format("{}: cannot open: {}", file.string(), std::generic_category().message(errno)));
+  std::error_code none;
+  return fmt::format("{}\n{} {}.{} {}.{}\n", std::filesystem::weakly_canonical(file, none).string(), status.st_size,
+                     status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+}
+
+void make_cache_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
+  if (error)
+    throw Error(
+        Fault::failure,
+        fmt::format(
+            "{}: cannot keep tokenized text there: {}; set data.cache or XDG_CACHE_HOME to a folder that can be written",
+            folder.string(), error.message()));
+}
+
+std::shared_ptr<const Tokens> cached(const std::filesystem::path& file, const Tokenizer& tokenizer) {
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return nullptr;
+  try {
+    auto tokens = Tokens::open(file);
+    return tokens->tokenizer() == tokenizer.fingerprint() ? tokens : nullptr;
+  } catch (const Error& error) {
+    if (error.fault() != Fault::data) throw;
+    return nullptr;  // damaged; it is made again
+  }
 }
 
 }  // namespace
@@ -148,11 +167,11 @@ void write_tokens(const std::filesystem::path& to, const std::vector<std::filesy
                   int threads, const std::function<void(double part)>& progress) {
   if (files.empty()) throw Error(Fault::usage, fmt::format("{}: no text files to make tokens of", to.string()));
   double all = 0, before = 0;
-  for (const auto& file : files) all += size_of(file);
+  for (const auto& file : files) all += bytes_of(file);
   TokenWriter writer(to, tokenizer, threads);
   double told = 0;
   for (const auto& file : files) {
-    const double size = size_of(file);
+    const double size = bytes_of(file);
     double within = 0;  // of a compressed file this is more than its size
     each_document(file, [&](std::string_view text) {
       writer.add(text);
@@ -164,6 +183,20 @@ void write_tokens(const std::filesystem::path& to, const std::vector<std::filesy
   }
   writer.finish();
   if (progress && told < 1) progress(1);
+}
+
+std::shared_ptr<const Tokens> tokens_of(const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
+                                        const std::filesystem::path& cache, int threads,
+                                        const std::function<void(double part)>& progress) {
+  base::Sha256 hash;
+  hash.add("cautious tokens 1\n" + tokenizer.fingerprint() + "\n");
+  for (const auto& file : files) hash.add(identity_of(file));
+  const auto folder = cache / "tokens";
+  const auto file_of_cache = folder / (hash.hex() + ".tokens");
+  if (auto tokens = cached(file_of_cache, tokenizer)) return tokens;
+  make_cache_folder(folder);
+  write_tokens(file_of_cache, files, tokenizer, threads, progress);
+  return Tokens::open(file_of_cache);
 }
 
 }  // namespace cautious::data

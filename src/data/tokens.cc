@@ -40,9 +40,9 @@ constexpr std::uint64_t kHeaderBytes = 256 * sizeof(std::int32_t);
 constexpr std::int32_t kMagic = 20240520, kLlamaMagic = 20240801, kEvalMagic = 20240522;
 
 template <class T>
-T at(std::span<const std::byte> bytes, std::uint64_t place) {
+T read_at(std::span<const std::byte> bytes, std::uint64_t position) {
   T value;
-  std::memcpy(&value, bytes.data() + place, sizeof(T));
+  std::memcpy(&value, bytes.data() + position, sizeof(T));
   return value;
 }
 
@@ -70,51 +70,55 @@ Element largest_of(std::span<const Element> tokens) {
   return largest;
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& what) {
-  throw Error(Fault::data, fmt::format("{}: {}", path.string(), what));
-}
-
 bool is_ours(std::span<const std::byte> bytes) {
   const auto magic = TokenFileStart{}.magic;
-  return bytes.size() >= magic.size() && at<decltype(TokenFileStart::magic)>(bytes, 0) == magic;
+  return bytes.size() >= magic.size() && read_at<decltype(TokenFileStart::magic)>(bytes, 0) == magic;
 }
 
 void check_documents(std::span<const std::int64_t> starts, std::int64_t tokens, const std::filesystem::path& path) {
-  if (starts[0] != 0) refuse(path, fmt::format("damaged token file: document 1 begins at token {}, not 0", starts[0]));
+  if (starts[0] != 0)
+    base::refuse_content(path.string(), fmt::format("damaged token file: document 1 begins at token {}, not 0", starts[0]));
   for (std::size_t i = 1; i < starts.size(); ++i) {
     if (starts[i] <= starts[i - 1] || starts[i] >= tokens)
-      refuse(path, fmt::format("damaged token file: document {} begins at token {}, after {}, of {} tokens", i + 1, starts[i],
-                               starts[i - 1], tokens));
+      base::refuse_content(path.string(),
+                           fmt::format("damaged token file: document {} begins at token {}, after {}, of {} tokens", i + 1,
+                                       starts[i], starts[i - 1], tokens));
   }
 }
 
 TokenFileStart checked_start(std::span<const std::byte> bytes, const std::filesystem::path& path) {
   constexpr std::uint64_t kLeast = sizeof(TokenFileStart) + sizeof(TokenFileEnd);
   if (bytes.size() < kLeast)
-    refuse(path, fmt::format("damaged token file: {} bytes, at least {} expected", bytes.size(), kLeast));
-  const auto start = at<TokenFileStart>(bytes, 0);
+    base::refuse_content(path.string(),
+                         fmt::format("damaged token file: {} bytes, at least {} expected", bytes.size(), kLeast));
+  const auto start = read_at<TokenFileStart>(bytes, 0);
   if (start.version != 1)
-    refuse(path, fmt::format("token file of version {}; this program reads version 1: tokenize the text again", start.version));
+    base::refuse_content(
+        path.string(),
+        fmt::format("token file of version {}; this program reads version 1: tokenize the text again", start.version));
   if (start.width != 1 && start.width != 2 && start.width != 4)
-    refuse(path, fmt::format("damaged token file: {} bytes per token; 1, 2 or 4 expected", start.width));
+    base::refuse_content(path.string(), fmt::format("damaged token file: {} bytes per token; 1, 2 or 4 expected", start.width));
   if (start.vocab == 0 || start.vocab > std::uint64_t{1} << (8 * start.width))
-    refuse(path, fmt::format("damaged token file: a vocabulary of {} in {} bytes per token", start.vocab, start.width));
+    base::refuse_content(path.string(),
+                         fmt::format("damaged token file: a vocabulary of {} in {} bytes per token", start.vocab, start.width));
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (!std::all_of(start.tokenizer.begin(), start.tokenizer.end(), digit))
-    refuse(path, "damaged token file: its tokenizer's fingerprint is not 64 hexadecimal digits");
+    base::refuse_content(path.string(), "damaged token file: its tokenizer's fingerprint is not 64 hexadecimal digits");
   return start;
 }
 
 TokenFileEnd checked_end(std::span<const std::byte> bytes, std::uint64_t width, const std::filesystem::path& path) {
-  const auto end = at<TokenFileEnd>(bytes, bytes.size() - sizeof(TokenFileEnd));
-  if (end.magic != TokenFileEnd{}.magic) refuse(path, "damaged token file: its end is missing; cut short?");
+  const auto end = read_at<TokenFileEnd>(bytes, bytes.size() - sizeof(TokenFileEnd));
+  if (end.magic != TokenFileEnd{}.magic)
+    base::refuse_content(path.string(), "damaged token file: its end is missing; cut short?");
   const std::uint64_t room = bytes.size() - sizeof(TokenFileStart) - sizeof(TokenFileEnd);
   // Both bounds first: after them no product overflows.
   const bool possible = end.tokens <= room / width && end.documents <= room / sizeof(std::int64_t);
   if (!possible || padded(end.tokens * width) + end.documents * sizeof(std::int64_t) != room)
-    refuse(path, fmt::format("damaged token file: {} tokens of {} bytes and {} documents do not fit {} bytes", end.tokens,
-                             width, end.documents, room));
-  if (end.tokens == 0 || end.documents == 0) refuse(path, "has no tokens");
+    base::refuse_content(
+        path.string(), fmt::format("damaged token file: {} tokens of {} bytes and {} documents do not fit {} bytes", end.tokens,
+                                   width, end.documents, room));
+  if (end.tokens == 0 || end.documents == 0) base::refuse_content(path.string(), "has no tokens");
   return end;
 }
 
@@ -130,7 +134,8 @@ void read_ours(Parts& parts) {
   parts.documents = {starts, static_cast<std::size_t>(end.documents)};
   check_documents(parts.documents, parts.size, parts.path);
   if (end.largest >= start.vocab)
-    refuse(parts.path, fmt::format("damaged token file: token {} in a vocabulary of {}", end.largest, start.vocab));
+    base::refuse_content(parts.path.string(),
+                         fmt::format("damaged token file: token {} in a vocabulary of {}", end.largest, start.vocab));
   parts.promised = end.largest;
   parts.tokenizer.assign(start.tokenizer.begin(), start.tokenizer.end());
 }
@@ -139,17 +144,21 @@ template <class Parts>
 void read_llm_c(Parts& parts) {
   const auto bytes = parts.mapped.bytes();
   if (bytes.size() < kHeaderBytes)
-    refuse(parts.path, fmt::format("cut short: {} bytes, but an llm.c header takes {}", bytes.size(), kHeaderBytes));
-  const auto magic = at<std::int32_t>(bytes, 0), version = at<std::int32_t>(bytes, 4), count = at<std::int32_t>(bytes, 8);
+    base::refuse_content(parts.path.string(),
+                         fmt::format("cut short: {} bytes, but an llm.c header takes {}", bytes.size(), kHeaderBytes));
+  const auto magic = read_at<std::int32_t>(bytes, 0), version = read_at<std::int32_t>(bytes, 4),
+             count = read_at<std::int32_t>(bytes, 8);
   const bool narrow = version == 1 && magic == kMagic;
   if (!narrow && version != 7)
-    refuse(parts.path, fmt::format("llm.c file {} of version {}; versions 1 (u16) and 7 (u32) are read", magic, version));
+    base::refuse_content(parts.path.string(),
+                         fmt::format("llm.c file {} of version {}; versions 1 (u16) and 7 (u32) are read", magic, version));
   parts.width = narrow ? 2 : 4;
-  if (count <= 0) refuse(parts.path, fmt::format("an llm.c header with {} tokens; at least 1 expected", count));
+  if (count <= 0)
+    base::refuse_content(parts.path.string(), fmt::format("an llm.c header with {} tokens; at least 1 expected", count));
   const std::uint64_t expected = kHeaderBytes + static_cast<std::uint64_t>(count) * parts.width;
   if (bytes.size() != expected)
-    refuse(parts.path, fmt::format("{} bytes, but an llm.c header with {} tokens of {} bytes means {}", bytes.size(), count,
-                                   parts.width, expected));
+    base::refuse_content(parts.path.string(), fmt::format("{} bytes, but an llm.c header with {} tokens of {} bytes means {}",
+                                                          bytes.size(), count, parts.width, expected));
   parts.first = bytes.data() + kHeaderBytes;
   parts.size = count;
 }
@@ -158,7 +167,8 @@ template <class Parts>
 void read_nano_gpt(Parts& parts) {
   const auto bytes = parts.mapped.bytes();
   if (bytes.size() % 2 != 0)
-    refuse(parts.path, fmt::format("{} bytes; a file of u16 tokens without a header has an even number", bytes.size()));
+    base::refuse_content(parts.path.string(),
+                         fmt::format("{} bytes; a file of u16 tokens without a header has an even number", bytes.size()));
   parts.first = bytes.data();
   parts.width = 2;
   parts.size = static_cast<std::int64_t>(bytes.size() / 2);
@@ -167,9 +177,10 @@ void read_nano_gpt(Parts& parts) {
 template <class Parts>
 void read_bin(Parts& parts) {
   const auto bytes = parts.mapped.bytes();
-  const std::int32_t magic = bytes.size() >= sizeof(std::int32_t) ? at<std::int32_t>(bytes, 0) : 0;
+  const std::int32_t magic = bytes.size() >= sizeof(std::int32_t) ? read_at<std::int32_t>(bytes, 0) : 0;
   if (magic == kEvalMagic)
-    refuse(parts.path, fmt::format("an llm.c file of multiple-choice questions ({}), not of tokens ({})", magic, kMagic));
+    base::refuse_content(parts.path.string(),
+                         fmt::format("an llm.c file of multiple-choice questions ({}), not of tokens ({})", magic, kMagic));
   if (magic == kMagic || magic == kLlamaMagic) {
     read_llm_c(parts);
   } else {
@@ -185,7 +196,8 @@ void find_largest(Parts& parts) {
   }
   with_elements(parts, [&](auto tokens) { parts.largest = largest_of(tokens); });
   if (parts.promised.value_or(parts.largest) != parts.largest)
-    refuse(parts.path, fmt::format("damaged token file: its largest token is {}, not {}", parts.largest, *parts.promised));
+    base::refuse_content(parts.path.string(),
+                         fmt::format("damaged token file: its largest token is {}, not {}", parts.largest, *parts.promised));
 }
 
 }  // namespace
@@ -196,16 +208,17 @@ Tokens::~Tokens() = default;
 std::shared_ptr<const Tokens> Tokens::open(const std::filesystem::path& path) {
   auto parts = std::make_unique<Parts>(path);
   parts->documents = kOneDocument;
-  if (parts->mapped.bytes().empty()) refuse(path, "has no tokens: the file is empty");
+  if (parts->mapped.bytes().empty()) base::refuse_content(path.string(), "has no tokens: the file is empty");
   const auto suffix = path.extension();
   if (is_ours(parts->mapped.bytes())) {
     read_ours(*parts);
   } else if (suffix == ".tokens") {
-    refuse(path, "no token file of this program, though its name ends in .tokens");
+    base::refuse_content(path.string(), "not a token file of this program, though its name ends in .tokens");
   } else if (suffix == ".bin") {
     read_bin(*parts);
   } else {
-    refuse(path, "no token file; token files end in .tokens (of `cautious tokenize`) or .bin (of llm.c or nanoGPT)");
+    base::refuse_content(path.string(),
+                         "not a token file; token files end in .tokens (of `cautious tokenize`) or .bin (of llm.c or nanoGPT)");
   }
   find_largest(*parts);
   return std::shared_ptr<const Tokens>(new Tokens(std::move(parts)));
@@ -228,8 +241,10 @@ void Tokens::copy(std::int64_t first, std::span<std::int64_t> out) const {
     for (std::size_t i = 0; i < out.size(); ++i) largest = std::max(largest, out[i] = from[i]);
   });
   if (largest > parts_->largest)
-    refuse(parts_->path, fmt::format("damaged or changed token file: token {} at or after place {}, though the largest is {}",
-                                     largest, first, parts_->largest));
+    base::refuse_content(
+        parts_->path.string(),
+        fmt::format("damaged or changed token file: token {} at or after position {}, though the largest is {}", largest, first,
+                    parts_->largest));
 }
 
 }  // namespace cautious::data

@@ -43,4 +43,11 @@ class Tokens {
 void write_tokens(const std::filesystem::path& to, const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
                   int threads, const std::function<void(double part)>& progress);
 
+// Tokens of text files from the cache: cache/tokens/HASH.tokens, where HASH is over the tokenizer's fingerprint and the files'
+// paths, sizes and times of change. Made if they are not there or damaged; any number of processes may do this at once. A cache
+// that cannot be written is an Error(Fault::failure) that names data.cache.
+std::shared_ptr<const Tokens> tokens_of(const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
+                                        const std::filesystem::path& cache, int threads,
+                                        const std::function<void(double part)>& progress);
+
 }  // namespace cautious::data

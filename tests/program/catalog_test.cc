@@ -11,7 +11,6 @@
 #include <string>
 
 #include <cautious/error.h>
-#include "data/sets/assemble.h"
 #include "usage_message.h"
 
 namespace cautious::data {

@@ -1,6 +1,6 @@
 // Fetching from archives that lie ready, with sets made up for the purpose, and the programs it starts. The clients themselves
 // are in tests/cli/data_test.py.
-#include "data/sets/fetch.h"
+#include "data/sets/catalog.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

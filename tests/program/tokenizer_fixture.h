@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
-#include "data/tokenizer/byte_letters.h"
+#include "data/tokenizer/tokenizer_builder.h"
 
 namespace cautious::data {
 

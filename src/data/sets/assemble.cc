@@ -1,6 +1,4 @@
 // One way per set. Nothing in `unpacked` changes, so an interrupted assembly can start again.
-#include "data/sets/assemble.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "base/gzip.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "data/sets/catalog.h"
 
 namespace cautious::data {
 namespace {
@@ -25,41 +24,32 @@ namespace {
 using Path = std::filesystem::path;
 using Json = nlohmann::ordered_json;
 
-[[noreturn]] void refuse(const Path& file, const std::string& what) {
-  throw Error(Fault::data, fmt::format("{}: {}", file.string(), what));
-}
-
-std::string content_of(const Path& path) {
-  const base::MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
 // What is not UTF-8 becomes U+FFFD.
 std::string as_json(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // The regular files below a folder with one of the extensions (all if none is given), sorted by path.
-std::vector<Path> files_below(const Path& folder, const std::set<std::string>& extensions) {
-  if (!std::filesystem::is_directory(folder)) refuse(folder, "the package has no such folder");
+std::vector<Path> package_files(const Path& folder, const std::set<std::string>& extensions) {
+  if (!std::filesystem::is_directory(folder)) base::refuse_content(folder.string(), "the package has no such folder");
   std::vector<Path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const bool wanted = extensions.empty() || extensions.contains(entry.path().extension().string());
     if (wanted && entry.is_regular_file() && !entry.is_symlink()) files.push_back(entry.path());
   }
-  if (files.empty()) refuse(folder, "the package has none of the files expected there");
+  if (files.empty()) base::refuse_content(folder.string(), "the package has none of the files expected there");
   std::sort(files.begin(), files.end());
   return files;
 }
 
 void put_copy(const Path& from, const Path& to) {
   std::error_code error;
-  if (!std::filesystem::exists(from)) refuse(from, "the package has no such file");
+  if (!std::filesystem::exists(from)) base::refuse_content(from.string(), "the package has no such file");
   const auto how = std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks;
   std::filesystem::copy(from, to, how, error);
   if (error) throw Error(Fault::failure, fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()));
 }
 
 void copy_files(const Path& folder, const std::set<std::string>& extensions, const Path& into) {
-  for (const Path& file : files_below(folder, extensions)) put_copy(file, into / file.filename());
+  for (const Path& file : package_files(folder, extensions)) put_copy(file, into / file.filename());
 }
 
 void gcide(const Path& unpacked, const Path& into) {
@@ -75,16 +65,16 @@ struct Speech {
 };
 
 Speech read_speech(const Path& file) try {
-  const Json speech = Json::parse(content_of(file));
+  const Json speech = Json::parse(base::read_file(file));
   return {speech.at("year"), speech.at("name"), speech.at("text")};
 } catch (const Json::exception& error) {
-  refuse(file, fmt::format("not a speech: {}", base::in_quotes(error.what())));
+  base::refuse_content(file.string(), fmt::format("not a speech: {}", base::in_quotes(error.what())));
 }
 
 // By year; where two spoke in one, the outgoing president, who also spoke the year before, comes first.
 void sotu(const Path& unpacked, const Path& into) {
   std::vector<Speech> speeches;
-  for (const Path& file : files_below(unpacked / "package/data", {".json"})) speeches.push_back(read_speech(file));
+  for (const Path& file : package_files(unpacked / "package/data", {".json"})) speeches.push_back(read_speech(file));
   std::set<std::pair<int, std::string>> spoke;
   for (const Speech& speech : speeches) spoke.emplace(speech.year, speech.name);
   const auto order = [&](const Speech& speech) {
@@ -110,18 +100,18 @@ void moby_dick(const Path& unpacked, const Path& into) { put_copy(unpacked / "pa
 
 // The kernel's sources are an archive inside the package; only the wanted files come out of it, beside the result.
 void kernel(const Path& unpacked, const Path& into, const std::vector<std::string>& patterns, const std::string& name) {
-  const Path source = into / "source", archive = files_below(unpacked / "usr/src", {".xz"}).front();
+  const Path source = into / "source", archive = package_files(unpacked / "usr/src", {".xz"}).front();
   std::filesystem::create_directory(source);
   std::vector<std::string> words = {"tar", "--no-same-owner", "--wildcards", "-xf",
                                     std::filesystem::absolute(archive).string()};
   words.insert(words.end(), patterns.begin(), patterns.end());
   const base::Outcome outcome = base::run({words, source, {}});
   if (!outcome.done) throw Error(Fault::failure, fmt::format("cannot unpack {}: {}", archive.string(), outcome.reason));
-  const std::vector<Path> files = files_below(source, {});
+  const std::vector<Path> files = package_files(source, {});
   const Path top = source / *files.front().lexically_relative(source).begin();
   base::AtomicFile out(into / name);
   for (const Path& file : files) {
-    const std::string text = content_of(file), path = file.lexically_relative(top).generic_string();
+    const std::string text = base::read_file(file), path = file.lexically_relative(top).generic_string();
     if (!text.empty()) out.write(as_json({{"path", path}, {"text", text}}) + "\n");
   }
   out.commit();
@@ -180,8 +170,7 @@ constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
 
 void assemble(const KnownSet& set, const Path& unpacked, const Path& into) {
   const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& one) { return one.name == set.name; });
-  if (way == kWays.end())
-    throw Error(Fault::usage, fmt::format("nobody knows how to put {} together", base::in_quotes(set.name)));
+  if (way == kWays.end()) throw Error(Fault::usage, fmt::format("there is no way to assemble {}", base::in_quotes(set.name)));
   way->put(unpacked, into);
 }
 

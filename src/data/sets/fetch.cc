@@ -1,8 +1,6 @@
 // The stages live in cache/fetching/NAME: the packages' archives, unpacked/, assembled/. A stage is made under another name and
 // renamed when it is complete, so that whatever has its final name need not be made again. A lock beside the folder keeps a
 // second process out; the system drops it with the process that holds it.
-#include "data/sets/fetch.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -17,7 +15,7 @@
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "data/sets/assemble.h"
+#include "data/sets/catalog.h"
 
 namespace cautious::data {
 namespace {
@@ -25,26 +23,26 @@ namespace {
 using Path = std::filesystem::path;
 using Say = std::function<void(const std::string& line)>;
 
-[[noreturn]] void fail(const Path& path, std::string_view step, const std::string& reason) {
+[[noreturn]] void fail_fetching(const Path& path, std::string_view step, const std::string& reason) {
   throw Error(Fault::failure, fmt::format("cannot {} {}: {}; another folder: --cache DIR", step, path.string(), reason));
 }
 
 void make_folder(const Path& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) fail(path, "make the folder", error.message());
+  if (error) fail_fetching(path, "make the folder", error.message());
 }
 
 void put(const Path& from, const Path& to) {
   std::error_code error;
   std::filesystem::rename(from, to, error);
-  if (error) fail(to, "rename " + from.string() + " to", error.message());
+  if (error) fail_fetching(to, "rename " + from.string() + " to", error.message());
 }
 
 void drop(const Path& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);
-  if (error) fail(path, "remove", error.message());
+  if (error) fail_fetching(path, "remove", error.message());
 }
 
 void make_anew(const Path& path) {
@@ -52,22 +50,22 @@ void make_anew(const Path& path) {
   make_folder(path);
 }
 
-class Lock {
+class FetchLock {
  public:
-  Lock(const Path& path, const Say& say) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    if (file_ < 0) fail(path, "open the lock", std::generic_category().message(errno));
+  FetchLock(const Path& path, const Say& say) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (file_ < 0) fail_fetching(path, "open the lock", std::generic_category().message(errno));
     if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
     say("another process is fetching it; waiting");
     while (::flock(file_, LOCK_EX) != 0) {
       if (errno == EINTR) continue;
       const int error = errno;
       ::close(file_);
-      fail(path, "lock", std::generic_category().message(error));
+      fail_fetching(path, "lock", std::generic_category().message(error));
     }
   }
-  ~Lock() { ::close(file_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
+  ~FetchLock() { ::close(file_); }
+  FetchLock(const FetchLock&) = delete;
+  FetchLock& operator=(const FetchLock&) = delete;
 
  private:
   int file_;
@@ -197,7 +195,7 @@ void fetch(const KnownSet& set, const Path& cache, const Say& say) {
   if (fetched(set, cache)) return;
   const Say named = [&](const std::string& line) { say(fmt::format("{}: {}", set.name, line)); };
   make_folder(cache / "fetching");
-  const Lock lock(cache / "fetching" / (set.name + ".lock"), named);
+  const FetchLock lock(cache / "fetching" / (set.name + ".lock"), named);
   if (!fetched(set, cache)) Fetch(set, cache, named).run();
 }
 

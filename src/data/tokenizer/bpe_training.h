@@ -19,9 +19,9 @@ struct BpeTraining {
 };
 
 // From the documents of text or JSONL files (documents.h). Ties go to the pair of smaller ids, so files and vocab decide every
-// bit. `progress` is called with a word for the stage and the part done, 0..1. A corpus with too few different pairs for the
+// bit. `progress` is called with the name of the stage and the fraction done. A corpus with too few different pairs for the
 // vocabulary is an Error(Fault::data) that says how many there are.
 Tokenizer train_bpe(const std::vector<std::filesystem::path>& files, const BpeTraining& training,
-                    const std::function<void(const char* stage, double part)>& progress);
+                    const std::function<void(const char* stage, double done)>& progress);
 
 }  // namespace cautious::data

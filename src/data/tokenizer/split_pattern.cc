@@ -13,7 +13,9 @@
 #include <new>
 
 #include <cautious/error.h>
+
 #include "base/text.h"
+#include "base/utf8_stream.h"
 
 namespace cautious::data {
 
@@ -58,25 +60,9 @@ std::string words_for(int error) {
 
 bool ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-unsigned byte_at(std::string_view text, std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; }
-
-bool within(unsigned byte, unsigned low, unsigned high) { return byte >= low && byte <= high; }
-
-// Bytes of the character at i; 0 if none is there.
-std::size_t character(std::string_view text, std::size_t i) {
-  const unsigned a = byte_at(text, i);
-  if (a < 0x80) return 1;
-  const unsigned b = byte_at(text, i + 1);
-  const bool c = within(byte_at(text, i + 2), 0x80, 0xbf), d = within(byte_at(text, i + 3), 0x80, 0xbf);
-  if (within(a, 0xc2, 0xdf)) return within(b, 0x80, 0xbf) ? 2 : 0;
-  if (within(a, 0xe0, 0xef)) return within(b, a == 0xe0 ? 0xa0 : 0x80, a == 0xed ? 0x9f : 0xbf) && c ? 3 : 0;
-  if (within(a, 0xf0, 0xf4)) return within(b, a == 0xf0 ? 0x90 : 0x80, a == 0xf4 ? 0x8f : 0xbf) && c && d ? 4 : 0;
-  return 0;
-}
-
 std::size_t invalid_utf8(std::string_view text) {
   std::size_t i = 0;
-  while (i < text.size() && character(text, i) == 0) ++i;
+  while (i < text.size() && base::utf8_character(text.substr(i)) == 0) ++i;
   return i;
 }
 
@@ -85,7 +71,7 @@ std::size_t invalid_utf8(std::string_view text) {
 std::size_t valid_utf8(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {
-    const std::size_t bytes = character(text, i);
+    const std::size_t bytes = base::utf8_character(text.substr(i));
     if (bytes == 0) break;
     i += bytes;
   }

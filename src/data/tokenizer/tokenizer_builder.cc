@@ -1,3 +1,4 @@
+// Tokens and merges as they are added and checked, the fingerprint, and GPT-2's letters for bytes.
 #include "data/tokenizer/tokenizer_builder.h"
 
 #include <fmt/format.h>
@@ -25,16 +26,37 @@ std::string shown_bytes(std::string_view bytes) {
   return valid_utf8(bytes) == bytes.size() ? base::in_quotes(bytes) : "of bytes " + in_hexadecimal(bytes);
 }
 
+// Bytes 33..126, 161..172 and 174..255 are their own code points; the others, in order, are 256 and up.
+constexpr std::size_t kLetters = 256 + 68;
+
+constexpr bool is_own_letter(unsigned byte) {
+  return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+}
+
+constexpr auto kLetterOf = [] {
+  std::array<std::uint16_t, 256> letters{};
+  std::uint16_t next = 256;
+  for (unsigned byte = 0; byte < 256; ++byte) letters[byte] = is_own_letter(byte) ? static_cast<std::uint16_t>(byte) : next++;
+  return letters;
+}();
+
+constexpr auto kByteOf = [] {
+  std::array<std::int16_t, kLetters> bytes{};
+  for (auto& byte : bytes) byte = -1;
+  for (unsigned byte = 0; byte < 256; ++byte) bytes[kLetterOf[byte]] = static_cast<std::int16_t>(byte);
+  return bytes;
+}();
+
 }  // namespace
 
 TokenizerBuilder::TokenizerBuilder(std::string pattern) : parts_(std::make_shared<Tokenizer::Parts>(std::move(pattern))) {}
 
 std::optional<std::string> TokenizerBuilder::claim(std::int64_t id, const std::string& token) {
   if (id < 0 || id >= kMostTokens) return fmt::format("token {} has id {}; valid: [0, {})", token, id, kMostTokens);
-  const auto place = static_cast<std::size_t>(id);
-  if (place >= used_.size()) used_.resize(place + 1);
-  if (used_[place]) return fmt::format("token {} has id {}, which another token has", token, id);
-  used_[place] = true;
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= used_.size()) used_.resize(index + 1);
+  if (used_[index]) return fmt::format("token {} has id {}, which another token has", token, id);
+  used_[index] = true;
   parts_->tokens.resize(used_.size());
   return std::nullopt;
 }
@@ -132,6 +154,32 @@ Tokenizer TokenizerBuilder::build() {
   parts.lengths[parts.document_end] = 0;
   parts.fingerprint = fingerprint();
   return Tokenizer(std::move(parts_));
+}
+
+std::string to_letters(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    const unsigned letter = kLetterOf[static_cast<unsigned char>(c)];
+    if (letter >= 0x80) out += static_cast<char>(0xc0 | letter >> 6);
+    out += static_cast<char>(letter < 0x80 ? letter : 0x80 | (letter & 0x3f));
+  }
+  return out;
+}
+
+std::optional<std::string> from_letters(std::string_view letters) {
+  std::string out;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    unsigned letter = static_cast<unsigned char>(letters[i]);
+    if (letter >= 0x80) {
+      const unsigned low = i + 1 < letters.size() ? static_cast<unsigned char>(letters[++i]) : 0;
+      if ((letter & 0xe0) != 0xc0 || (low & 0xc0) != 0x80) return std::nullopt;
+      letter = (letter & 0x1f) << 6 | (low & 0x3f);
+      if (letter < 0x80) return std::nullopt;
+    }
+    if (letter >= kLetters || kByteOf[letter] < 0) return std::nullopt;
+    out += static_cast<char>(kByteOf[letter]);
+  }
+  return out;
 }
 
 }  // namespace cautious::data

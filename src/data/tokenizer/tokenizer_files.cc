@@ -1,18 +1,16 @@
-// Which file is what; tiktoken's ranks; GPT-2's encoder.json with vocab.bpe.
-#include "data/tokenizer/tokenizer_files.h"
-
+// Which file is what; tiktoken's ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <functional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <cautious/error.h>
+
 #include "base/files.h"
 #include "base/text.h"
-#include "data/tokenizer/tokenizer_json.h"
+#include "data/tokenizer/tokenizer_builder.h"
 
 namespace cautious::data {
 namespace {
@@ -44,17 +42,8 @@ const Published& published_as(const std::filesystem::path& path) {
     if (known.name == name) return known;
     names.push_back(known.name);
   }
-  refuse_file(path.string(), base::unknown("tiktoken ranks", name, names) + "; the file's name decides the split pattern");
-}
-
-void each_line(std::string_view text, const std::function<void(std::size_t number, std::string_view line)>& each) {
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    each(number, line);
-  }
+  base::refuse_content(path.string(),
+                       base::unknown("tiktoken ranks", name, names) + "; the file's name decides the split pattern");
 }
 
 int six_bits(char c) {
@@ -87,25 +76,24 @@ struct Rank {
   Token rank;
 };
 
-Rank rank_of_line(std::string_view line, std::string_view where) {
+Rank rank_of_line(std::string_view line, const std::string& where) {
   const std::size_t space = line.find(' ');
   if (space == line.npos)
-    refuse_file(where, fmt::format("{} is no line of tiktoken ranks: BASE64 RANK", base::in_quotes(line)));
+    base::refuse_content(where, fmt::format("{} is not a line of tiktoken ranks: BASE64 RANK", base::in_quotes(line)));
   const std::string_view digits = line.substr(space + 1);
   auto bytes = from_base64(line.substr(0, space));
-  if (!bytes) refuse_file(where, fmt::format("{} is not base64", base::in_quotes(line.substr(0, space))));
-  Rank rank{*std::move(bytes), 0};
-  const auto [stop, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), rank.rank);
-  if (fault != std::errc{} || stop != digits.data() + digits.size())
-    refuse_file(where, fmt::format("rank {} is not a whole number", base::in_quotes(digits)));
-  return rank;
+  if (!bytes) base::refuse_content(where, fmt::format("{} is not base64", base::in_quotes(line.substr(0, space))));
+  const auto rank = base::parsed<Token>(digits);
+  if (!rank) base::refuse_content(where, fmt::format("rank {} is not a whole number", base::in_quotes(digits)));
+  return {*std::move(bytes), *rank};
 }
 
 // Ranks must be dense but for the ids of special tokens: a hole means that lines are missing.
 void check_no_hole(const std::vector<bool>& seen, const Published& kind, const std::string& file) {
   for (std::size_t id = 0; id < seen.size(); ++id) {
     const bool special = std::any_of(kind.special.begin(), kind.special.end(), [&](const auto& s) { return s.id == id; });
-    if (!seen[id] && !special) refuse_file(file, fmt::format("no line has rank {}; the largest is {}", id, seen.size() - 1));
+    if (!seen[id] && !special)
+      base::refuse_content(file, fmt::format("no line has rank {}; the largest is {}", id, seen.size() - 1));
   }
 }
 
@@ -114,47 +102,37 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-}  // namespace
-
-void refuse_file(std::string_view where, std::string_view what) {
-  throw Error(Fault::data, fmt::format("{}: {}", where, what));
-}
-
-std::string text_of_file(const std::filesystem::path& path) {
-  const base::MappedFile file(path);
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
 Tokenizer read_tiktoken(const std::filesystem::path& path) {
   const Published& kind = published_as(path);
   const std::string file = path.string();
   TokenizerBuilder builder{std::string(kind.pattern)};
   std::vector<bool> seen;
-  for (const SpecialToken& token : kind.special) check_file(file, builder.add_special(token.id, token.name));
-  each_line(text_of_file(path), [&](std::size_t number, std::string_view line) {
+  for (const SpecialToken& token : kind.special) check_content(file, builder.add_special(token.id, token.name));
+  each_line(base::read_file(path), [&](std::size_t number, std::string_view line) {
     const std::string where = fmt::format("{}:{}", file, number);
     Rank rank = rank_of_line(line, where);
-    check_file(where, builder.add_token(rank.rank, std::move(rank.bytes)));
+    check_content(where, builder.add_token(rank.rank, std::move(rank.bytes)));
     if (rank.rank >= seen.size()) seen.resize(rank.rank + 1);
     seen[rank.rank] = true;
   });
   check_no_hole(seen, kind, file);
-  check_file(file, builder.find_bytes());
+  check_content(file, builder.find_bytes());
   for (Token id = 0; id < seen.size(); ++id) {
-    if (seen[id]) check_file(file, builder.add_merge_for(id));
+    if (seen[id]) check_content(file, builder.add_merge_for(id));
   }
   return builder.build();
 }
 
-Tokenizer read_gpt2_files(const std::filesystem::path& encoder, const std::filesystem::path& merges) {
-  TokenizerBuilder builder{std::string(kGpt2Pattern)};
-  const nlohmann::json vocabulary = json_of_file(encoder);
-  add_vocabulary(builder, vocabulary, {kDocumentEnd}, encoder.string());
-  each_line(text_of_file(merges), [&](std::size_t number, std::string_view line) {
-    if (line.empty() || (number == 1 && line.starts_with("#version"))) return;
-    check_file(fmt::format("{}:{}", merges.string(), number), add_merge_line(builder, line));
-  });
-  return builder.build();
+}  // namespace
+
+void each_line(std::string_view text, const std::function<void(std::size_t number, std::string_view line)>& each) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    each(number, line);
+  }
 }
 
 Tokenizer Tokenizer::read(const std::filesystem::path& path) {
@@ -163,16 +141,16 @@ Tokenizer Tokenizer::read(const std::filesystem::path& path) {
     if (is_file(path / "tokenizer.json")) return read_tokenizer_json(path / "tokenizer.json");
     if (is_file(path / "encoder.json") && is_file(path / "vocab.bpe"))
       return read_gpt2_files(path / "encoder.json", path / "vocab.bpe");
-    refuse_file(path.string(), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe");
+    base::refuse_content(path.string(), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe");
   }
   if (!std::filesystem::exists(path, ignored))
-    refuse_file(base::in_quotes(path.string()),
-                "no such tokenizer; give 'bytes', a tokenizer.json, a .tiktoken file, or a folder with one; "
-                "'cautious data get gpt2-bpe' or '... tiktoken' prints such paths");
+    base::refuse_content(base::in_quotes(path.string()),
+                         "no such tokenizer; give 'bytes', a tokenizer.json, a .tiktoken file, or a folder with one; "
+                         "'cautious data get gpt2-bpe' or '... tiktoken' prints such paths");
   if (path.extension() == ".tiktoken") return read_tiktoken(path);
   if (path.extension() == ".json") return read_tokenizer_json(path);
-  refuse_file(path.string(),
-              "the name does not say what tokenizer it is; valid: a .json or .tiktoken file, or a folder with one");
+  base::refuse_content(path.string(),
+                       "the name does not say what tokenizer it is; valid: a .json or .tiktoken file, or a folder with one");
 }
 
 }  // namespace cautious::data
