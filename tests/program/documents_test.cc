@@ -55,14 +55,14 @@ TEST_F(Documents, JsonLinesAreRefusedWithTheirNumber) {
   const auto line = [&](std::string_view second) {
     return refusal(write("a.jsonl", fmt::format("{{\"text\": \"fine\"}}\n\n{}\n", second)));
   };
-  EXPECT_TRUE(has(line("{\"text\": \"cut"), "a.jsonl: line 3: no JSON, wrong near column 14: '{\"text\": \"cut'"));
-  EXPECT_TRUE(has(line("{\"text\": \"a\"} {}"), "line 3: no JSON"));
-  EXPECT_TRUE(has(line("{\"text\": \"\\ud800\"}"), "line 3: no JSON"));
+  EXPECT_TRUE(has(line("{\"text\": \"cut"), "a.jsonl: line 3: not JSON near column 14: '{\"text\": \"cut'"));
+  EXPECT_TRUE(has(line("{\"text\": \"a\"} {}"), "line 3: not JSON"));
+  EXPECT_TRUE(has(line("{\"text\": \"\\ud800\"}"), "line 3: not JSON"));
   EXPECT_TRUE(has(line("[1]"), "line 3: a JSON array, not an object"));
   EXPECT_TRUE(has(line("{\"content\": \"a\", \"id\": 1}"), "line 3: no field 'text'; fields: 'content', 'id'"));
   EXPECT_TRUE(has(line("{}"), "fields: none"));
   EXPECT_TRUE(has(line("{\"text\": 5}"), "line 3: field 'text' is of type number, not a string"));
-  EXPECT_TRUE(has(line(std::string(100000, '[')), "line 3: no JSON"));
+  EXPECT_TRUE(has(line(std::string(100000, '[')), "line 3: not JSON"));
   EXPECT_TRUE(has(refusal(write("blank.jsonl", "\n \n")), "blank.jsonl: has no documents, only blank lines"));
 }
 
@@ -92,7 +92,7 @@ TEST_F(Documents, GzipMembersFollowEachOther) {
   std::string bad = one;
   bad[bad.size() - 6] ^= 1;  // of the checksum
   EXPECT_TRUE(has(refusal(write("sum.gz", bad)), "damaged gzip file: incorrect data check"));
-  EXPECT_TRUE(has(refusal(write("plain.gz", "text")), "no gzip file, though its name ends in .gz"));
+  EXPECT_TRUE(has(refusal(write("plain.gz", "text")), "not a gzip file, though its name ends in .gz"));
   EXPECT_TRUE(has(refusal(zipped("empty.gz", "")), "is empty"));
 }
 

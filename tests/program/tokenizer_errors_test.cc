@@ -63,7 +63,7 @@ TEST_F(TokenizerErrors, TiktokenRanks) {
   EXPECT_EQ(ranks_message(3, "A*== 2"), at(3) + "'A*==' is not base64");
   EXPECT_EQ(ranks_message(3, "Ah== 2"), at(3) + "'Ah==' is not base64");  // bits beyond the byte
   EXPECT_EQ(ranks_message(3, " 2"), at(3) + "'' is not base64");
-  EXPECT_EQ(ranks_message(3, "Ag=="), at(3) + "'Ag==' is no line of tiktoken ranks: BASE64 RANK");
+  EXPECT_EQ(ranks_message(3, "Ag=="), at(3) + "'Ag==' is not a line of tiktoken ranks: BASE64 RANK");
   EXPECT_EQ(ranks_message(3, "Ag== two"), at(3) + "rank 'two' is not a whole number");
   EXPECT_EQ(ranks_message(3, "Ag== -2"), at(3) + "rank '-2' is not a whole number");
   EXPECT_EQ(ranks_message(3, "Ag== 4294967296"), at(3) + "rank '4294967296' is not a whole number");
@@ -110,7 +110,7 @@ TEST_F(TokenizerErrors, OtherKindsOfTokenizer) {
   EXPECT_TRUE(has(root_message(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": []}})"), "other than two steps"));
   EXPECT_TRUE(has(root_message(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits"},
       {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]}})"),
-                  "is no Split by a Regex"));
+                  "is not a Split by a Regex"));
   EXPECT_TRUE(has(model_message(R"({"byte_fallback": true})"), "byte_fallback is on"));
   EXPECT_TRUE(has(model_message(R"({"dropout": 0.1})"), "model.dropout is '0.1'"));
   EXPECT_TRUE(has(model_message(R"({"end_of_word_suffix": "</w>"})"), "model.end_of_word_suffix is '</w>'"));

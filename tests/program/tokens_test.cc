@@ -136,7 +136,7 @@ TEST_F(TokenFiles, OursDamaged) {
   const auto with = [&](std::size_t place, const std::string& bytes) {
     return std::string(whole).replace(place, bytes.size(), bytes);
   };
-  EXPECT_TRUE(has(refusal("b.tokens", with(0, "x")), "no token file of this program"));
+  EXPECT_TRUE(has(refusal("b.tokens", with(0, "x")), "not a token file of this program"));
   EXPECT_TRUE(has(refusal("b.tokens", with(8, bytes_of({2}, 4))), "version 2; this program reads version 1"));
   EXPECT_TRUE(has(refusal("b.tokens", with(24, "G")), "not 64 hexadecimal digits"));
   EXPECT_TRUE(has(refusal("b.tokens", whole + "x"), "its end is missing"));
