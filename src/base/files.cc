@@ -112,6 +112,16 @@ std::string read_file(const std::filesystem::path& file, const Reading& reading)
   return *std::move(text);
 }
 
+std::string read_end(const std::filesystem::path& file, std::size_t most) {
+  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const off_t size = opened.number < 0 ? 0 : ::lseek(opened.number, 0, SEEK_END);
+  if (size <= 0) return "";
+  std::string text(std::min(most, static_cast<std::size_t>(size)), '\0');
+  const auto count = ::pread(opened.number, text.data(), text.size(), size - static_cast<off_t>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return text;
+}
+
 MappedFile::MappedFile(const std::filesystem::path& path) {
   // Without O_NONBLOCK a named pipe would wait for a writer before it can be refused.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

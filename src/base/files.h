@@ -26,11 +26,8 @@ std::string read_file(const std::filesystem::path& file, const Reading& reading 
 // Nothing if there is no such file.
 std::optional<std::string> read_file_if_any(const std::filesystem::path& file, const Reading& reading = {});
 
-// Error(Fault::data) about a file's content: "<where>: <message>"; `where` is the file, or the file and a line.
-[[noreturn]] void refuse_content(const std::string& where, const std::string& message);
-// Error(Fault::failure): "<path>: cannot <step>: <reason>".
-[[noreturn]] void fail_at(const std::filesystem::path& path, std::string_view step, const std::string& reason);
-[[noreturn]] void fail_at(const std::filesystem::path& path, std::string_view step, int error);  // of errno
+// The last `most` bytes of a file that another process may be writing; none if it cannot be read.
+std::string read_end(const std::filesystem::path& file, std::size_t most);
 
 // A file's bytes as memory that the system pages in on demand.
 class MappedFile {
@@ -77,5 +74,11 @@ class DirectoryLock {
  private:
   int file_ = -1;
 };
+
+// Error(Fault::data) about a file's content: "<where>: <message>"; `where` is the file, or the file and a line.
+[[noreturn]] void refuse_content(const std::string& where, const std::string& message);
+// Error(Fault::failure): "<path>: cannot <step>: <reason>".
+[[noreturn]] void fail_at(const std::filesystem::path& path, std::string_view step, const std::string& reason);
+[[noreturn]] void fail_at(const std::filesystem::path& path, std::string_view step, int error);  // of errno
 
 }  // namespace cautious::base

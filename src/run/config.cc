@@ -39,7 +39,7 @@ void collect(std::vector<Assignment>& all, const std::string& prefix, const base
 std::vector<Assignment> assignments_of(const ConfigSource& source) {
   std::vector<Assignment> all;
   if (source.file) collect(all, "", base::read_toml(*source.file, {.what = "the configuration"}));
-  const std::string from = source.flags ? "command line" : "", dashes = source.flags ? "--" : "";
+  const std::string from = source.typed ? "command line" : "", dashes = source.typed ? "--" : "";
   const auto add = [&](const std::string& shown, const std::string& name, const std::string& text) {
     all.push_back({Layer::command_line, from, 0, dashes + shown, name, {ConfigValue::Kind::typed, text}});
   };

@@ -81,7 +81,7 @@ struct ConfigSource {
   std::optional<std::filesystem::path> file;
   std::string preset;                                          // of --preset; empty: the file's or the default
   std::vector<std::pair<std::string, std::string>> overrides;  // "optimizer.lr", "1e-3", in order; "data.path", "a,b"
-  bool flags = true;  // nobody typed the overrides if false: Errors name them without "--" and "command line"
+  bool typed = true;  // the overrides are flags of a command line; otherwise Errors name them by their keys alone
 };
 
 // The whole of it, checked: every key, type, range, and what must go together. Wrong is one line of Error(Fault::usage) that

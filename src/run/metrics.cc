@@ -92,6 +92,15 @@ class RowEvents : public nlohmann::json_sax<nlohmann::json> {
   bool inside_ = false, has_step_ = false;
 };
 
+// One line of metrics.jsonl, without its end.
+MetricsRow read_row(std::string_view line, const std::string& where) {
+  // To the JSON parser a NUL is the end of the text, whatever follows.
+  if (const auto nul = line.find('\0'); nul != line.npos) base::refuse_content(where, fmt::format("NUL at byte {}", nul + 1));
+  RowEvents events(where);
+  nlohmann::json::sax_parse(line.begin(), line.end(), &events);
+  return events.take();
+}
+
 constexpr std::string_view kEvents = "events.out.tfevents.";
 
 // Shortest text that reads back as the same double; "-0" would read back as an integer.
@@ -182,13 +191,23 @@ std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl) {
   for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
     const std::string_view line = rest.substr(0, end);
     const std::string where = fmt::format("{}: line {}", jsonl.string(), rows.size() + 1);
-    // To the JSON parser a NUL is the end of the text, whatever follows.
-    if (const auto nul = line.find('\0'); nul != line.npos) base::refuse_content(where, fmt::format("NUL at byte {}", nul + 1));
-    RowEvents events(where);
-    nlohmann::json::sax_parse(line.begin(), line.end(), &events);
-    rows.push_back(events.take());
+    rows.push_back(read_row(line, where));
   }
   return rows;
+}
+
+std::int64_t last_step(const std::filesystem::path& jsonl) {
+  for (std::size_t most = 1 << 12;; most *= 8) {
+    const std::string text = base::read_end(jsonl, most);
+    std::string_view rows = text;
+    rows = rows.substr(0, rows.rfind('\n') + 1);  // a line without its end is being written
+    const bool whole = text.size() < most;
+    if (rows.empty() && whole) return 0;
+    if (!rows.empty()) rows.remove_suffix(1);
+    const std::size_t before = rows.rfind('\n');
+    if (before == rows.npos && !whole) continue;  // a row that begins further up
+    return read_row(rows.substr(before + 1), jsonl.string() + ": last line").step;
+  }
 }
 
 struct MetricsWriter::Parts {

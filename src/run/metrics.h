@@ -22,6 +22,9 @@ struct MetricsRow {
 // Error(Fault::data) with file and line. null is NaN.
 std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl);
 
+// The step of the last whole row, 0 if there is none or no such file. Reads the end of the file only.
+std::int64_t last_step(const std::filesystem::path& jsonl);
+
 // Writes into a run directory. Rows reach the files at once, so that others can follow them.
 class MetricsWriter {
  public:

@@ -67,28 +67,19 @@ bool is_followed(const Plan& plan, const Arm& arm) {
   return std::ranges::any_of(plan.arms, [&](const Arm& other) { return followed_by(plan, other) == &arm; });
 }
 
-// read_config() takes the settings for flags, which nobody has typed.
-std::string without_flags(std::string words, const Overrides& settings) {
-  constexpr std::string_view kTyped = "command line: ";
-  if (words.starts_with(kTyped)) words.erase(0, kTyped.size());
-  for (const auto& [key, value] : settings) {
-    for (std::size_t at; (at = words.find("--" + key)) != std::string::npos;) words.erase(at, 2);
-  }
-  return words;
-}
-
-run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, const std::string& before) {
+run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed,
+                         const std::string& before) {
   Overrides settings = settings_of(plan, arm, point);
   put(settings, {{"train.seed", fmt::format("{}", seed)}, {"train.threads", "1"}});
   if (is_followed(plan, arm)) put(settings, {{"log.decay_trace", "true"}});
   try {
-    run::RunConfig config = run::read_config({.file = {}, .preset = "", .overrides = settings});
+    run::RunConfig config = run::read_config({.file = {}, .preset = "", .overrides = settings, .typed = false});
     config.optimizer.density_from.clear();
     config.optimizer.budget_from.clear();
     return config;
   } catch (const Error& error) {
-    throw Error(error.fault(), fmt::format("{}arm '{}'{}: {}", before, arm.name, point.empty() ? "" : " at " + text_of(point),
-                                           without_flags(error.what(), settings)));
+    throw Error(error.fault(),
+                fmt::format("{}arm '{}'{}: {}", before, arm.name, point.empty() ? "" : " at " + text_of(point), error.what()));
   }
 }
 
@@ -169,7 +160,8 @@ void check_follows(const PlannedRun& run, const PlannedRun& followed, const std:
                             before, run.arm, steps, followed.arm, most));
   }
   const auto same = [](const model::Shape& a, const model::Shape& b) { return a.name == b.name && a.sides == b.sides; };
-  if (!std::ranges::equal(model::parameter_shapes(run.config.model.shape), model::parameter_shapes(followed.config.model.shape), same)) {
+  if (!std::ranges::equal(model::parameter_shapes(run.config.model.shape), model::parameter_shapes(followed.config.model.shape),
+                          same)) {
     throw Error(Fault::usage,
                 fmt::format("{}arm '{}' has another model than arm '{}', which it follows; remove its keys of model", before,
                             run.arm, followed.arm));

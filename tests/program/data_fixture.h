@@ -1,4 +1,4 @@
-// A folder of its own for a test's files, and the line of an Error.
+// A folder of its own for a test's files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +12,8 @@
 #include <vector>
 
 #include <cautious/error.h>
+
+#include "usage_message.h"
 
 namespace cautious::data {
 
@@ -31,20 +33,6 @@ class DataFiles : public testing::Test {
       std::filesystem::path(testing::TempDir()) /
       (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "_" + std::to_string(::getpid()));
 };
-
-// Empty if the call does not throw; another fault than the expected one fails the test, and so does a second line.
-template <class Call>
-std::string line_of(Fault fault, const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    const std::string line = error.what();
-    EXPECT_EQ(error.fault(), fault) << line;
-    EXPECT_EQ(line.find('\n'), line.npos) << line;
-    return line;
-  }
-  return "";
-}
 
 inline bool has(const std::string& line, std::string_view part) { return line.find(part) != line.npos; }
 

@@ -1,4 +1,5 @@
-// What a run's configuration refuses, in whole lines: file and line or flag, key, value, what is valid.
+// What a run's configuration refuses, in whole lines: file and line or flag, key, value, what is valid; keys that exclude or
+// need each other.
 #include <set>
 
 #include "run_config_source.h"
@@ -123,6 +124,122 @@ TEST_F(RunConfigErrors, OutOfRange) {
   EXPECT_EQ(refused_flags({{"optimizer.beta1", "2"}}), "--optimizer.beta1: beta1 of adam is '2'; valid: [0, 1)");
   EXPECT_EQ(refused("[optimizer]\nlr = -1\n", {{"optimizer.lr", "1"}}), "run.toml:2: optimizer.lr is '-1'; valid: (0, inf)")
       << "a value that another one overrides is checked too";
+}
+
+using RunConfigTogether = RunConfigTest;
+
+TEST_F(RunConfigTogether, TwoOfWhichOneDecides) {
+  EXPECT_EQ(refused("[train]\nsteps = 3\ntokens = 4\n"),
+            "run.toml:2: train.steps and run.toml:3: train.tokens are both set; set one of: train.steps, train.tokens, "
+            "train.tokens_per_param");
+  EXPECT_EQ(refused("[train]\nsteps = 3\n", {{"train.tokens", "5"}, {"train.tokens_per_param", "7"}}),
+            "--train.tokens and --train.tokens_per_param are both set; set one of: train.steps, train.tokens, "
+            "train.tokens_per_param");
+  EXPECT_EQ(refused_flags({{"schedule.warmup_steps", "5"}, {"schedule.warmup_ratio", "0"}}),
+            "--schedule.warmup_steps and --schedule.warmup_ratio are both set; set one of: schedule.warmup_steps, "
+            "schedule.warmup_ratio");
+  EXPECT_EQ(refused_flags({{"model.preset", "nano-1m"}}, "nano-3m"),
+            "--preset is 'nano-3m' and --model.preset is 'nano-1m'; give one of them");
+  EXPECT_EQ(typed({{"model.preset", "nano-1m"}}, "nano-1m").model.preset, "nano-1m");
+}
+
+TEST_F(RunConfigTogether, UnknownNames) {
+  EXPECT_TRUE(
+      refused_flags({}, "nano-1").starts_with("--preset: no model named 'nano-1'; did you mean 'nano-1m'? choices: nano-100k"));
+  EXPECT_EQ(
+      refused("[optimizer]\nname = 'moun'\n", {{"optimizer.name", "lion"}}),
+      "run.toml:2: optimizer.name: no optimizer named 'moun'; did you mean 'muon'? choices: sgd, sgdm, adam, adamw, adamc, "
+      "lion, lion-k, muon");
+  EXPECT_TRUE(refused_flags({{"optimizer.decay", "cautios"}})
+                  .starts_with("--optimizer.decay: no decay named 'cautios'; did you mean 'cautious'? choices: none, "));
+}
+
+TEST_F(RunConfigTogether, FieldsOfAnotherRule) {
+  EXPECT_TRUE(
+      refused("[optimizer]\nname = 'muon'\nbeta1 = 0.8\n")
+          .starts_with(
+              "run.toml:3: no key named 'optimizer.beta1'; did you mean 'optimizer.rest.beta1'? keys of [optimizer] for "
+              "muon with decay decoupled: name, lr, beta, "));
+  EXPECT_EQ(refused("[optimizer]\nbeta1 = 0.8\n", {{"optimizer.name", "muon"}}),
+            "run.toml:2: optimizer.beta1 is a key of adamw with decay decoupled, but the command line makes it muon with decay "
+            "decoupled; remove the key from the file, or leave optimizer.name and optimizer.decay as they are there");
+  EXPECT_EQ(refused("[optimizer]\nname = 'lion'\ndensity = 0.8\ndecay = 'random'\n", {{"optimizer.decay", "cautious"}}),
+            "run.toml:3: optimizer.density is a key of lion with decay random, but the command line makes it lion with decay "
+            "cautious; remove the key from the file, or leave optimizer.name and optimizer.decay as they are there");
+  EXPECT_TRUE(
+      refused_flags({{"optimizer.density", "0.5"}})
+          .starts_with("command line: no key named 'optimizer.density'; did you mean 'optimizer.density_from'? keys of"));
+}
+
+TEST_F(RunConfigTogether, AFollowedRunNeedsItsDecay) {
+  EXPECT_EQ(refused_flags({{"optimizer.density_from", "run"}}),
+            "--optimizer.density_from needs optimizer.decay=random, which is decoupled");
+  EXPECT_EQ(refused_flags({{"optimizer.budget_from", "run"}, {"optimizer.name", "adamc"}}),
+            "--optimizer.budget_from needs optimizer.decay=decoupled and optimizer.coupling=plain, which are decoupled and "
+            "corrected");
+}
+
+TEST_F(RunConfigTogether, TheRestNeedsARuleForMatrices) {
+  const std::string why =
+      "'optimizer.rest.lr_multiplier' is for rules that work on matrices alone (muon, lion-k with k = nuclear), but ";
+  const std::string remedy = ", which takes every tensor; remove the keys of [optimizer.rest]";
+  const std::string rest = "[optimizer.rest]\nlr_multiplier = 2\n";
+  EXPECT_EQ(refused(rest), "run.toml:2: " + why + "optimizer.name is 'adamw'" + remedy);
+  EXPECT_EQ(refused(rest + "[optimizer]\nname = 'lion'\n"),
+            "run.toml:2: " + why + "run.toml:4: optimizer.name is 'lion'" + remedy);
+  EXPECT_EQ(refused(rest + "[optimizer]\nname = 'muon'\n", {{"optimizer.name", "lion"}}),
+            "run.toml:2: " + why + "--optimizer.name is 'lion'" + remedy);
+  EXPECT_EQ(refused(rest + "[optimizer]\nname = 'lion-k'\nk = 'nuclear'\n", {{"optimizer.k", "l2"}}),
+            "run.toml:2: " + why + "--optimizer.k is 'l2'" + remedy);
+  EXPECT_EQ(refused_flags({{"optimizer.rest.lr_multiplier", "2"}}),
+            "command line: " + why + "optimizer.name is 'adamw'" + remedy);
+
+  const std::string choices =
+      " makes a rule for matrices alone, but the rest has vectors too; choices for optimizer.rest.name: sgd, sgdm, adam, "
+      "adamw, "
+      "adamc, lion, lion-k";
+  EXPECT_EQ(refused("[optimizer]\nname = 'muon'\n[optimizer.rest]\nname = 'muon'\n"),
+            "run.toml:4: optimizer.rest.name" + choices);
+  EXPECT_EQ(refused_flags({{"optimizer.name", "muon"}, {"optimizer.rest.name", "lion-k"}, {"optimizer.rest.k", "nuclear"}}),
+            "--optimizer.rest.k" + choices + "; for optimizer.rest.k: all but nuclear");
+}
+
+TEST_F(RunConfigTogether, AStrengthNeedsADecay) {
+  const std::string line =
+      "optimizer.weight_decay is 0.1, but optimizer 'adam' has no decay; set optimizer.decay or use: adamw, adamc";
+  EXPECT_EQ(refused("[optimizer]\nname = 'adam'\nweight_decay = 0.1\n"), "run.toml:3: " + line);
+  EXPECT_EQ(refused("[optimizer]\nweight_decay = 0.1\n", {{"optimizer.name", "adam"}}), "run.toml:2: " + line);
+  EXPECT_EQ(typed({{"optimizer.weight_decay", "0.1"}, {"optimizer.decay", "none"}}).optimizer.recipe.weight_decay, 0.1)
+      << "meant";
+  EXPECT_EQ(typed({{"optimizer.name", "adam"}}).optimizer.recipe.weight_decay, 0);
+
+  const Flags none{{"optimizer.name", "muon"}, {"optimizer.decay", "none"}};
+  EXPECT_EQ(typed(none).optimizer.rest.weight_decay, 0.1) << "taken over, not set";
+  Flags strength = none;
+  strength.emplace_back("optimizer.rest.weight_decay", "0.2");
+  EXPECT_EQ(refused_flags(strength),
+            "--optimizer.rest.weight_decay is 0.2, but optimizer 'adamw' has no decay; set optimizer.rest.decay");
+}
+
+TEST_F(RunConfigTogether, NumbersThatDoNotFit) {
+  EXPECT_EQ(refused("[train]\ngrad_accum = 3\n"),
+            "run.toml:2: train.grad_accum is 3, which does not divide train.batch_size 16");
+  EXPECT_EQ(refused("[train]\nseq_len = 300\n"), "run.toml:2: train.seq_len is 300; valid: 0 to 128, which is model.context");
+  EXPECT_EQ(typed({{"train.seq_len", "300"}, {"model.context", "300"}}).train.seq_len, 300);
+  EXPECT_EQ(refused("[train]\nsteps = 10\n[schedule]\nwarmup_steps = 30\n"),
+            "run.toml: in [schedule] of 10 steps: warmup_steps is 30; valid: [0, 10]");
+  EXPECT_EQ(refused("[schedule]\nkind = 'wsd'\n", {{"train.steps", "10"}, {"schedule.warmup_ratio", "0.9"}}),
+            "run.toml and command line: in [schedule] of 10 steps: warmup of 9 steps and cooldown of 2 steps do not fit into "
+            "10 steps");
+  EXPECT_EQ(refused_flags({{"model.heads", "4"}}),
+            "command line: in [model]: heads of the model is 4, which kv_heads 3 does not divide");
+  // 100864 x 1e6 of the embedding and 18 layers of 4 x 1e6 x 2048 + 3 x 1e6 x 16384 are 1.13e12 parameters.
+  EXPECT_EQ(refused_flags({{"train.tokens_per_param", "1e9"}, {"model.width", "1e6"}}, "gemma-2.3b"),
+            "--train.tokens_per_param makes a run of 1.13e+21 tokens; valid: at most 9e+18");
+  EXPECT_TRUE(
+      refused_flags({{"train.steps", "9223372036854775807"}}).starts_with("--train.steps makes a run of 1.89e+22 tokens"));
+  EXPECT_EQ(refused("[optimizer]\nname = 'muon'\nschedule = 'custom'\n"),
+            "run.toml: in [optimizer]: coefficients has 0 numbers; schedule 'custom' needs three for each step: a,b,c");
 }
 
 }  // namespace run_config_errors_test

@@ -48,7 +48,9 @@ class RunConfigTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-inline run::RunConfig typed(Flags flags, std::string preset = "") { return run::read_config({{}, std::move(preset), std::move(flags)}); }
+inline run::RunConfig typed(Flags flags, std::string preset = "") {
+  return run::read_config({{}, std::move(preset), std::move(flags)});
+}
 
 inline std::string refused_flags(Flags flags, std::string preset = "") {
   return message([&] { typed(std::move(flags), std::move(preset)); });

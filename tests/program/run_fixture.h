@@ -14,6 +14,8 @@
 
 #include <cautious/error.h>
 
+#include "usage_message.h"
+
 namespace cautious {
 
 class RunFiles : public testing::Test {
@@ -42,16 +44,9 @@ class RunFiles : public testing::Test {
   // The message of the call's Error: of that fault, on one line.
   template <class Call>
   static std::string refused(Fault fault, const Call& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      const std::string line = error.what();
-      EXPECT_EQ(error.fault(), fault) << line;
-      EXPECT_EQ(line.find('\n'), line.npos) << line;
-      return line;
-    }
-    ADD_FAILURE() << "no error";
-    return "";
+    const std::string line = line_of(fault, call);
+    EXPECT_NE(line, "") << "no error";
+    return line;
   }
 
   std::filesystem::path directory_;

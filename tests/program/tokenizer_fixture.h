@@ -15,21 +15,15 @@
 #include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
+
 #include "data/tokenizer/tokenizer_builder.h"
+#include "usage_message.h"
 
 namespace cautious::data {
 
-// Empty if the call does not throw; another fault than data fails the test.
 template <class Call>
 std::string data_message(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::data);
-    EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);
-    return error.what();
-  }
-  return "";
+  return line_of(Fault::data, call);
 }
 
 // Whether the message has all of these words.
