@@ -179,7 +179,7 @@ std::vector<std::int64_t> beginnings(const std::vector<Stream::Piece>& pieces) {
   return all;
 }
 
-// First token of the validation part. Between documents: the beginning nearest to the fraction wanted, but not the first.
+// First token of the validation data. Between documents: the beginning nearest to the fraction wanted, but not the first.
 std::int64_t cut_of(const std::vector<std::int64_t>& documents, std::int64_t size, double fraction) {
   const std::int64_t wanted = size - std::llround(fraction * static_cast<double>(size));
   if (documents.size() < kManyDocuments) return wanted;
@@ -211,7 +211,7 @@ Corpus split(const std::vector<Stream::Piece>& pieces, const Files& files, doubl
     start += piece.last;
   }
   const auto part = [&](const char* which) {
-    return fmt::format("data.val_fraction {} of the {} tokens of {} leaves a {} part", fraction, size, in_words(files), which);
+    return fmt::format("data.val_fraction {} of the {} tokens of {} leaves {} data", fraction, size, in_words(files), which);
   };
   return {checked(Stream(std::move(before)), part("training")), checked(Stream(std::move(after)), part("validation")),
           split_in_words(documents, cut, size, files)};
@@ -253,7 +253,7 @@ std::filesystem::path default_cache() {
   const char* const home = std::getenv("HOME");
   if (home != nullptr && *home != '\0') return std::filesystem::path(home) / ".cache" / "cautious";
   throw Error(Fault::failure,
-              "no place for the cache: neither XDG_CACHE_HOME nor HOME is set; set data.cache or one of them to a folder");
+              "no folder for the cache: neither XDG_CACHE_HOME nor HOME is set; set data.cache or one of them to a folder");
 }
 
 }  // namespace cautious::data

