@@ -18,8 +18,12 @@
 
 #include <cautious/error.h>
 
+#include "base/files.h"
+
 namespace cautious::base {
 namespace {
+
+constexpr std::string_view kSpeaker = "cautious: ";
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
@@ -231,5 +235,16 @@ std::optional<int> Process::ended() {
 }
 
 void Process::terminate() { ::kill(id_, SIGTERM); }
+
+std::string error_line(std::string_view message) { return fmt::format("{}{}\n", kSpeaker, message); }
+
+std::string last_message(std::string_view said) {
+  said = said.substr(0, said.find_last_not_of(" \t\r\n") + 1);
+  said.remove_prefix(said.find_last_of("\r\n") + 1);
+  if (said.starts_with(kSpeaker)) said.remove_prefix(kSpeaker.size());
+  return std::string(said);
+}
+
+std::string last_message_in(const std::filesystem::path& log) { return last_message(read_end(log, 4096)); }
 
 }  // namespace cautious::base

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cautious::base {
@@ -44,5 +45,12 @@ class Process {
  private:
   pid_t id_ = -1;  // -1: it has been waited for
 };
+
+// The line on standard error with which our programs end when something is wrong: "cautious: <message>\n".
+std::string error_line(std::string_view message);
+// The message in the last line that is not blank, of what one of our programs or any other said.
+std::string last_message(std::string_view said);
+// The same of a log; at most 4096 bytes.
+std::string last_message_in(const std::filesystem::path& log);
 
 }  // namespace cautious::base

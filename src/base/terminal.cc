@@ -16,12 +16,14 @@ namespace cautious::base {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
-constexpr std::string_view kErase = "\r\x1b[K";
 
 void put(std::FILE* to, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), to);
   std::fflush(to);
 }
+
+// Over whatever is in the line.
+std::string redrawn(std::string_view line, std::size_t width) { return fmt::format("\r{}\x1b[K", cut(line, width - 1)); }
 
 }  // namespace
 
@@ -105,13 +107,13 @@ void LiveLine::show(const std::string& position, double worked, double left, con
 }
 
 void LiveLine::print() {
-  put(to_, terminal_ ? fmt::format("\r{}\x1b[K", cut(line_, terminal_size(to_).width - 1)) : line_ + "\n");
+  put(to_, terminal_ ? redrawn(line_, terminal_size(to_).width) : line_ + "\n");
   printed_ = true;
 }
 
 void LiveLine::say(const std::string& line) {
   if (style_ == Style::quiet) return;
-  put(to_, fmt::format("{}{}\n", terminal_ && !line_.empty() ? kErase : "", line));
+  put(to_, fmt::format("{}{}\n", terminal_ && !line_.empty() ? redrawn("", 1) : "", line));
   if (terminal_ && !line_.empty()) print();
 }
 
@@ -122,5 +124,14 @@ void LiveLine::finish() {
   line_.clear();
   last_ = {};
 }
+
+void LiveTable::draw(const std::vector<std::string>& lines) {
+  std::string text = drawn_ > 0 ? fmt::format("\x1b[{}A", drawn_) : "";
+  for (const std::string& line : lines) text += redrawn(line, size().width) + "\n";
+  put(to_, text + "\x1b[J");
+  drawn_ = lines.size();
+}
+
+void LiveTable::say(const std::string& line) { put(to_, line + "\n"); }
 
 }  // namespace cautious::base

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cautious::base {
 
@@ -66,6 +67,22 @@ class LiveLine {
   Clock::time_point start_ = Clock::now(), last_ = {};
   std::string line_;  // the last one; empty when there is none to end
   bool printed_ = false;
+};
+
+// Lines that are drawn over those of the last time, on a terminal; elsewhere lines of their own.
+class LiveTable {
+ public:
+  explicit LiveTable(std::FILE* to = stderr) : to_(to), terminal_(redrawable(to)) {}
+
+  bool is_terminal() const { return terminal_; }
+  TerminalSize size() const { return terminal_size(to_); }
+  void draw(const std::vector<std::string>& lines);
+  void say(const std::string& line);
+
+ private:
+  std::FILE* to_;
+  bool terminal_;
+  std::size_t drawn_ = 0;  // lines
 };
 
 }  // namespace cautious::base

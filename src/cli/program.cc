@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cautious/error.h>
+#include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "run/provenance.h"
@@ -116,7 +117,7 @@ extern "C" void note(int signal) {
 enum Exit { kDone = 0, kFailure = 1, kUsage = 2, kData = 3 };
 
 int complain(int code, const std::string& message) {
-  const std::string line = fmt::format("cautious: {}\n", one_line(message));
+  const std::string line = base::error_line(one_line(message));
   std::fputs(line.c_str(), stderr);  // where that fails there is nobody to tell; the code still says it
   return code;
 }

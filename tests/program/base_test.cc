@@ -138,6 +138,28 @@ TEST_F(OtherPrograms, WorkBesideThisOne) {
   EXPECT_EQ(content(directory_ / "log"), "cannot start " + file + ": Exec format error\n");
 }
 
+TEST_F(OtherPrograms, SayTheirErrorInTheLastLine) {
+  EXPECT_EQ(error_line("no memory"), "cautious: no memory\n");
+  EXPECT_EQ(last_message("one\n" + error_line("no memory")), "no memory");
+  EXPECT_EQ(last_message("cautious: first\nanother's words\r\n \n\n"), "another's words");
+  EXPECT_EQ(last_message("\n\n"), "");
+  const auto log = directory_ / "log";
+  EXPECT_EQ(last_message_in(log), "");
+  Process process({"/bin/sh", "-c", "echo out; echo 'cautious: why' >&2; exit 1"}, {}, log);
+  while (!process.ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(last_message_in(log), "why");
+  store(log, std::string(5000, 'x') + "y");
+  EXPECT_EQ(last_message_in(log), std::string(4095, 'x') + "y");
+}
+
+TEST_F(WholeFiles, EndInTheirLastBytes) {
+  store(directory_ / "file", "0123456789");
+  EXPECT_EQ(read_end(directory_ / "file", 3), "789");
+  EXPECT_EQ(read_end(directory_ / "file", 100), "0123456789");
+  EXPECT_EQ(read_end(directory_ / "none", 3), "");
+  EXPECT_EQ(read_end(directory_, 3), "");
+}
+
 TEST(QuotedText, OfOthersStaysOnOneLine) {
   EXPECT_EQ(in_quotes("a\nb\x7f"), "'a\\x0ab\\x7f'");
   const std::string letters(79, 'a');

@@ -208,5 +208,22 @@ TEST_F(TerminalLine, ADumbTerminalGetsPlainLines) {
   EXPECT_EQ(without_times(sent()), "step 1/10  10%  a  T < T\n");
 }
 
+// Every frame is drawn over the one before, cut to the terminal, and what is left of that is erased.
+TEST_F(TerminalLine, ATableIsRedrawnInPlace) {
+  LiveTable table(file_);
+  EXPECT_TRUE(table.is_terminal());
+  table.draw({"a", "b"});
+  EXPECT_EQ(sent(), "\ra\x1b[K\n\rb\x1b[K\n\x1b[J");
+  table.draw({std::string(50, 'x')});
+  EXPECT_EQ(sent(), "\x1b[2A\r" + std::string(39, 'x') + "\x1b[K\n\x1b[J");
+}
+
+TEST_F(PlainLine, ATableHasLinesOfItsOwn) {
+  LiveTable table(file_);
+  EXPECT_FALSE(table.is_terminal());
+  table.say("a");
+  EXPECT_EQ(text(), "a\n");
+}
+
 }  // namespace live_line_test
 }  // namespace cautious::base
