@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "run_fixture.h"
@@ -222,6 +223,29 @@ TEST_F(Metrics, Malformed) {
   expect_malformed(std::string("{\"step\":1}\0{}\n", 14), ": line 1: NUL at byte 11");
   EXPECT_NE(refused(Fault::data, [&] { run::MetricsWriter(directory_, {}, 5, false); }).find("line 1: NUL"), std::string::npos);
   EXPECT_EQ(content(jsonl()), std::string("{\"step\":1}\0{}\n", 14));  // still there to look at
+}
+
+TEST_F(Metrics, LastStep) {
+  const auto file = directory_ / "metrics.jsonl";
+  EXPECT_EQ(last_step(file), 0);
+  store(file, "");
+  EXPECT_EQ(last_step(file), 0);
+  store(file, "{\"step\":3");  // being written
+  EXPECT_EQ(last_step(file), 0);
+  store(file, "{\"step\":3}\n{\"step\":4");
+  EXPECT_EQ(last_step(file), 3);
+  std::string rows;
+  for (int step = 1; step <= 20000; ++step) rows += fmt::format("{{\"step\":{},\"loss\":{}}}\n", step, 1.0 / step);
+  store(file, rows);
+  EXPECT_EQ(last_step(file), 20000);
+  std::string wide = "{\"step\":20001";  // a row longer than what is read at first
+  for (int column = 0; column < 10000; ++column) wide += fmt::format(",\"column {}\":{}", column, column);
+  store(file, rows + wide + "}\n");
+  EXPECT_EQ(last_step(file), 20001);
+  store(file, wide + "}\n");
+  EXPECT_EQ(last_step(file), 20001);
+  store(file, "{\"step\":1}\nnonsense\n");
+  EXPECT_NE(refused(Fault::data, [&] { last_step(file); }).find("metrics.jsonl: last line: not JSON"), std::string::npos);
 }
 
 // Vectors of RFC 3720, B.4, and the usual check value.
