@@ -55,7 +55,8 @@ study::Comparison comparison_of(const CompareArguments& args) {
 int run(const CompareArguments& args) {
   const study::Plan plan = study::compare_plan(comparison_of(args));
   const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
-  return run_and_report(plan, out, {.jobs = args.jobs, .quiet = args.quiet, .again = args.command(out)});
+  return run_and_report(plan, study::expand(plan), out, {.jobs = args.jobs, .quiet = args.quiet, .again = args.command(out)})
+      .code;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "base/terminal.h"
 #include "cli/verbs.h"
-#include "study/reported.h"
+#include "study/report.h"
 
 namespace cautious::cli {
 

@@ -11,12 +11,12 @@
 
 #include <cautious/error.h>
 
+#include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/study.h"
 #include "cli/verbs.h"
 #include "run/directory.h"
-#include "study/halving.h"
 #include "study/reproduce.h"
 
 namespace cautious::cli {
@@ -91,36 +91,42 @@ int describe(const std::vector<Experiment>& all) {
   std::string text;
   for (const Experiment& experiment : all) text += described(experiment);
   base::print(text);
-  fmt::print(stderr, "cautious: nothing was run, because this is the paper's scale; --force runs it on this machine\n");
+  const std::string line = "nothing was run, because this is the paper's scale; --force runs it on this machine";
+  fmt::print(stderr, "{}", base::error_line(line));
   return 0;
 }
 
 // A later stage's plan follows from the results of the one before, so that an interrupted search continues where it was.
-int run_stages(const Experiment& experiment, const std::filesystem::path& out, const StudyOptions& options) {
-  study::Plan plan = study::without_grid(experiment.plan);
+int run_stages(const Experiment& experiment, study::Plan plan, std::vector<study::PlannedRun> runs,
+               const std::filesystem::path& out, const StudyOptions& options) {
   for (int stage = 1;; ++stage) {
-    const std::filesystem::path folder = out / fmt::format("stage-{}", stage);
     if (!options.quiet) {
       fmt::print(stderr, "{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size());
     }
-    const int code = run_and_report(plan, folder, options);
-    if (code != 0 || stage == experiment.stages) return code;
-    plan = study::next_stage(plan, study::read_results(folder));
+    const StudyReport done = run_and_report(plan, std::move(runs), out / fmt::format("stage-{}", stage), options);
+    if (done.code != 0 || stage == experiment.stages) return done.code;
+    plan = study::next_stage(done.results);
+    runs = study::expand(plan);
   }
 }
 
-int run_all(const std::vector<Experiment>& all, const ReproduceArguments& args) {
+int run_one(const Experiment& experiment, const ReproduceArguments& args) {
   const StudyOptions options{.jobs = args.jobs, .quiet = args.quiet, .again = args.command()};
+  const std::filesystem::path out = args.folder() / experiment.name;
+  const study::Plan plan = experiment.stages > 1 ? study::without_grid(experiment.plan) : experiment.plan;
+  std::vector<study::PlannedRun> runs = study::expand(plan);
+  if (!args.quiet) {
+    const Cost cost = cost_of(experiment, runs);
+    fmt::print(stderr, "{}: {} runs, about {}, into {}\n", experiment.name, cost.runs, duration(cost.core_hours / args.jobs),
+               out.string());
+  }
+  if (experiment.stages > 1) return run_stages(experiment, plan, std::move(runs), out, options);
+  return run_and_report(plan, std::move(runs), out, options).code;
+}
+
+int run_all(const std::vector<Experiment>& all, const ReproduceArguments& args) {
   for (const Experiment& experiment : all) {
-    const std::filesystem::path out = args.folder() / experiment.name;
-    if (!args.quiet) {
-      const Cost cost = cost_of(experiment);
-      fmt::print(stderr, "{}: {} runs, about {}, into {}\n", experiment.name, cost.runs, duration(cost.core_hours / args.jobs),
-                 out.string());
-    }
-    const int code =
-        experiment.stages > 1 ? run_stages(experiment, out, options) : run_and_report(experiment.plan, out, options);
-    if (code != 0) return code;
+    if (const int code = run_one(experiment, args); code != 0) return code;
   }
   return 0;
 }

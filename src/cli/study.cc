@@ -1,7 +1,9 @@
 // `cautious study`: every run of a plan, matched by seed, and what they say.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <set>
 #include <thread>
@@ -12,6 +14,7 @@
 
 #include <cautious/error.h>
 
+#include "base/process.h"
 #include "base/terminal.h"
 #include "cli/program.h"
 #include "cli/study.h"
@@ -19,7 +22,7 @@
 #include "model/config.h"
 #include "run/directory.h"
 #include "run/run_data.h"
-#include "study/progress_rows.h"
+#include "study/progress.h"
 #include "study/report.h"
 #include "study/runner.h"
 #include "study/statistics.h"
@@ -34,8 +37,7 @@ struct StudyArguments {
   bool dry_run = false, quiet = false;
 };
 
-int list(const study::Plan& plan) {
-  const std::vector<study::PlannedRun> runs = expand(plan);
+int list(const std::vector<study::PlannedRun>& runs) {
   std::size_t width = 3;
   for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
   double all = 0;
@@ -55,13 +57,11 @@ int list(const study::Plan& plan) {
 
 int run(const StudyArguments& args) {
   const study::Plan plan = study::read_plan(args.plan);
-  if (args.dry_run) return list(plan);
+  std::vector<study::PlannedRun> runs = study::expand(plan);
+  if (args.dry_run) return list(runs);
   if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the study");
-  return run_and_report(
-      plan, args.out,
-      {.jobs = args.jobs,
-       .quiet = args.quiet,
-       .again = fmt::format("cautious study {} --out {}", run::shell_word(args.plan), run::shell_word(args.out))});
+  const std::string again = fmt::format("cautious study {} --out {}", run::shell_word(args.plan), run::shell_word(args.out));
+  return run_and_report(plan, std::move(runs), args.out, {.jobs = args.jobs, .quiet = args.quiet, .again = again}).code;
 }
 
 using study::FinishedRun;
@@ -87,30 +87,33 @@ std::string losses_table(const study::Results& results) {
   return text;
 }
 
+// What an error is to a verb that has more to do: said at once.
+void complain(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
+
 void report(const study::Results& results, bool quiet) {
-  const std::filesystem::path page = study::write_report(results);
-  if (quiet) return;
-  base::print(fmt::format("{}\n{}\nreport: {}\n", losses_table(results), study::verdict_of(results).sentence, page.string()));
+  const study::Verdict verdict = study::verdict_of(results);
+  const std::filesystem::path page = study::write_report(results, verdict);
+  if (!quiet) base::print(fmt::format("{}\n{}\nreport: {}\n", losses_table(results), verdict.sentence, page.string()));
 }
 
 int complain_of_failed(const study::Results& results, const StudyOptions& options) {
   const auto failed = std::ranges::count(results.runs, RunStatus::failed, &FinishedRun::status);
   if (failed == 0) return 0;
   const auto first = std::ranges::find(results.runs, RunStatus::failed, &FinishedRun::status);
-  fmt::print(stderr, "cautious: {} of {} runs failed, the first: {}; to try again: {}\n", failed, results.runs.size(),
-             one_line(ending_of(*first)), options.again);
+  complain(fmt::format("{} of {} runs failed, the first: {}; to try again: {}", failed, results.runs.size(),
+                       one_line(ending_of(*first)), options.again));
   return 1;
 }
 
 // Every text of the plan is looked at and tokenized before the first run: what is wrong with it is said once, and runs side by
 // side find it ready.
-void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& interruptible) {
+void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const Interruptible& interruptible) {
   base::LiveLine line(quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
   std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::string, std::string, std::int64_t>> seen;
-  for (const study::PlannedRun& run : study::expand(plan)) {
+  for (const study::PlannedRun& run : runs) {
     run::RunConfig config = run.config;
     const run::RunConfig::Data& data = config.data;
-    if (data.path.empty()) continue;  // refused by run_study, which names the plan's line
+    if (data.path.empty()) continue;  // refused by run_study, which names the arm
     if (!seen.insert({data.path, data.val_path, data.val_fraction, data.tokenizer, data.cache, config.model.shape.vocab})
              .second)
       continue;
@@ -122,28 +125,98 @@ void prepare_data(const study::Plan& plan, bool quiet, const Interruptible& inte
   }
 }
 
+// A study while it runs: on a terminal a table that is redrawn in place, elsewhere a line when a run ends and now and then one
+// about all of them.
+class StudyTable {
+ public:
+  StudyTable(bool quiet, int jobs) : quiet_(quiet), jobs_(jobs) {}
+
+  // `saving`: the runs have been told to save and end.
+  void show(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, bool saving);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double left(const std::vector<FinishedRun>& runs, const std::vector<double>& progress);
+  void print(const std::vector<FinishedRun>& runs, const std::string& last);
+
+  bool quiet_;
+  int jobs_;
+  base::LiveTable table_;
+  Clock::time_point start_ = Clock::now(), counted_ = start_, printed_ = start_;
+  double busy_ = 0;                  // seconds of all processes so far
+  std::vector<double> first_;        // progress when this began
+  std::vector<RunStatus> statuses_;  // as last seen
+};
+
+void StudyTable::show(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, bool saving) {
+  if (quiet_) return;
+  const double seconds = left(runs, progress);
+  const double passed = std::chrono::duration<double>(Clock::now() - start_).count();
+  std::string last =
+      fmt::format("{}  {} < {}", study::overall(runs, progress), base::clock_text(passed), base::clock_text(seconds));
+  if (saving) last = "interrupted; saving the runs";
+  if (table_.is_terminal()) {
+    const base::TerminalSize size = table_.size();
+    std::vector<std::string> lines =
+        study::progress_rows(runs, progress, size.width, std::max<std::size_t>(size.height, 4) - 2);
+    lines.push_back(std::move(last));
+    table_.draw(lines);
+  } else {
+    print(runs, last);
+  }
+}
+
+// Also counts what the processes have done since the last call.
+double StudyTable::left(const std::vector<FinishedRun>& runs, const std::vector<double>& progress) {
+  if (first_.empty()) first_ = progress;
+  const Clock::time_point now = Clock::now();
+  const auto running = std::ranges::count(runs, RunStatus::running, &FinishedRun::status);
+  busy_ += static_cast<double>(running) * std::chrono::duration<double>(now - counted_).count();
+  counted_ = now;
+  double steps = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    steps += (progress[i] - first_[i]) * static_cast<double>(steps_of(runs[i].run.config));
+  }
+  return study::seconds_left(runs, progress, jobs_, steps > 0 ? busy_ / steps : std::numeric_limits<double>::quiet_NaN());
+}
+
+void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& last) {
+  constexpr std::chrono::seconds kSeldom{30};
+  for (std::size_t i = 0; i < statuses_.size(); ++i) {
+    const bool ended = runs[i].status != RunStatus::waiting && runs[i].status != RunStatus::running;
+    if (ended && statuses_[i] != runs[i].status) table_.say(one_line(ending_of(runs[i])));
+  }
+  statuses_.clear();
+  for (const FinishedRun& run : runs) statuses_.push_back(run.status);
+  const Clock::time_point now = Clock::now();
+  if (now - printed_ < kSeldom) return;
+  printed_ = now;
+  table_.say(last);
+}
+
 }  // namespace
 
 int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
-int run_and_report(const study::Plan& plan, const std::filesystem::path& out, const StudyOptions& options) {
+StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRun> runs, const std::filesystem::path& out,
+                           const StudyOptions& options) {
   const Interruptible interruptible;
-  prepare_data(plan, options.quiet, interruptible);
+  prepare_data(runs, options.quiet, interruptible);
   StudyTable table(options.quiet, options.jobs);
-  const bool finished = study::run_study(
-      plan, out,
+  study::StudyEnd end = study::run_study(
+      plan, std::move(runs), out,
       {.program = sibling_program("cautious-train"),
        .jobs = options.jobs,
        .stop = [&] { return interruptible.noted() != 0; },
-       .watch = [&](const std::vector<FinishedRun>& runs,
-                    const std::vector<double>& progress) { table.show(runs, progress, interruptible.noted() != 0); }});
-  if (!finished) {
-    fmt::print(stderr, "cautious: interrupted; to continue: {}\n", options.again);
-    return 128 + interruptible.noted();
+       .watch = [&](const std::vector<FinishedRun>& now,
+                    const std::vector<double>& progress) { table.show(now, progress, interruptible.noted() != 0); }});
+  if (!end.finished) {
+    complain("interrupted; to continue: " + options.again);
+    return {128 + interruptible.noted(), std::move(end.results)};
   }
-  const study::Results results = study::read_results(out);
-  report(results, options.quiet);
-  return complain_of_failed(results, options);
+  report(end.results, options.quiet);
+  const int code = complain_of_failed(end.results, options);
+  return {code, std::move(end.results)};
 }
 
 void add_study(CLI::App& app, Verb& chosen) {

@@ -18,7 +18,7 @@
 #include "cli/program.h"
 #include "cli/verbs.h"
 #include "report/svg.h"
-#include "study/reported.h"
+#include "study/report.h"
 
 namespace cautious::cli {
 namespace {
@@ -46,14 +46,16 @@ std::string following(std::string page, const std::string& stamp) {
 // The page of the directory's present files, kept until they change. Requests come from several threads.
 class Watched {
  public:
-  explicit Watched(std::string directory) : directory_(std::move(directory)) {}
+  // Anything but a study or a run is refused at once.
+  explicit Watched(std::string directory)
+      : directory_(std::move(directory)), stamp_(stamp()), page_(following(study::html_of(directory_), stamp_)) {}
 
   std::string stamp() const { return number_of(study::stamp_of(directory_)); }
 
   std::string page() {
     const std::scoped_lock lock(mutex_);
     const std::string now = stamp();
-    if (now != stamp_ || page_.empty()) {
+    if (now != stamp_) {
       page_ = following(made(), now);
       stamp_ = now;
     }
@@ -91,7 +93,6 @@ int bound_port(httplib::Server& server, int port) {
 
 int watch(const WatchArguments& args) {
   base::check_range("--port", args.port, kPorts);
-  study::html_of(args.directory);  // anything but a study or a run is refused at once
   Watched watched(args.directory);
   httplib::Server server;
   server.Get("/", [&](const httplib::Request&, httplib::Response& answer) {

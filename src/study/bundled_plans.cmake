@@ -8,7 +8,8 @@ foreach(plan IN LISTS plans)
   file(READ ${plan} plan_text)
   string(APPEND bundled_entries "    {\"${plan_name}\", R\"plan(${plan_text})plan\"},\n")
 endforeach()
-file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/bundled_plans.cc @ONLY CONTENT [=[// Made from runs/*.toml by bundled_plans.cmake.
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/bundled_plans.cc @ONLY CONTENT
+[=[// Made from runs/*.toml by bundled_plans.cmake.
 #include "study/reproduce.h"
 
 namespace cautious::study {

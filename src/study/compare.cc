@@ -42,8 +42,10 @@ const Setup& setup_of(const std::string& optimizer) {
 double lr_of(const Comparison& c) { return c.lr > 0 ? c.lr : setup_of(c.optimizer).lr; }
 
 Overrides base_of(const Comparison& c) {
-  Overrides base{
-      {"model.preset", c.preset}, {"data.path", c.data}, {"optimizer.name", c.optimizer}, {"optimizer.lr", base::to_text(lr_of(c))}};
+  Overrides base{{"model.preset", c.preset},
+                 {"data.path", c.data},
+                 {"optimizer.name", c.optimizer},
+                 {"optimizer.lr", base::to_text(lr_of(c))}};
   for (const auto& [key, value] : setup_of(c.optimizer).keys) base.emplace_back(key, value);
   base.emplace_back("schedule.warmup_ratio", "0.1");
   base.emplace_back(c.steps > 0 ? "train.steps" : "train.tokens_per_param", c.steps > 0 ? fmt::format("{}", c.steps) : "20");

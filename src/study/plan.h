@@ -25,10 +25,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+#include "base/toml.h"
 #include "run/config.h"
 
 namespace cautious::study {
@@ -38,8 +42,10 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;  // "optimiz
 struct Arm {
   std::string name;  // letters, digits, '-', '_', '+', '.'
   Overrides overrides;
-  std::string density_of, budget_of;  // at most one is set: a control that follows the runs of that arm
+  std::string density_of, budget_of;  // at most one is set: a control, with the runs of that arm as its reference runs
   bool grid = true;
+
+  const std::string& reference() const { return density_of.empty() ? budget_of : density_of; }  // empty: not a control
 };
 
 struct Axis {
@@ -54,10 +60,37 @@ struct Contrast {
   bool primary = true;
 };
 
-// A number of the paper to stand beside ours.
+// A number of the paper, shown beside ours.
 struct PaperNumber {
   std::string what;    // "AdamW, 338M, validation loss"
   std::string number;  // as printed there
+};
+
+// Where the parts of a plan are in its file, for error messages. A part is named by words: "seeds", "base optimizer.lr",
+// "grid optimizer.lr", "arm 0", "arm 0 density_of", "contrast 1". A plan that comes from no file has no lines.
+class PlanLines {
+ public:
+  PlanLines() = default;
+  explicit PlanLines(std::string file) : file_(std::move(file)) {}
+
+  void set(std::string part, unsigned line) { lines_.insert_or_assign(std::move(part), line); }
+
+  // "plan.toml:7" of the part, or of the one that it is in; "plan.toml" of one that is not there; empty without a file.
+  std::string where(std::string_view part) const;
+  std::string in_line(std::string_view part) const;  // " in line 7", where it is known
+  [[noreturn]] void refuse(std::string_view part, const std::string& message) const;
+
+  // What the call returns; its Error with where(part) in front.
+  template <class Call>
+  auto at(std::string_view part, const Call& call) const {
+    return file_.empty() ? call() : base::with_context(where(part), call);
+  }
+
+ private:
+  unsigned line_of(std::string_view part) const;
+
+  std::string file_;
+  std::map<std::string, unsigned, std::less<>> lines_;
 };
 
 struct Plan {
@@ -68,28 +101,57 @@ struct Plan {
   std::vector<std::uint64_t> seeds;
   std::vector<Contrast> contrasts;
   std::vector<PaperNumber> paper;
+  PlanLines lines = {};
 };
 
-// Unknown keys (with suggestion), an empty grid axis, arms of the same name or the same configuration, a control of an arm that
-// is not there or is a control itself, a contrast of unknown arms, no seeds or the same one twice, a key in base, grid and arm
-// that contradict each other (an arm's override of a grid key): an Error(Fault::usage) with the file and line.
+// What the file says. What is wrong with its form is an Error(Fault::usage) with file and line; what is wrong with the plan
+// itself is one of expand().
 Plan read_plan(const std::filesystem::path& file);
+Plan read_plan(const base::TomlValue& top, const std::string& file);
 // The same text again: read_plan() of it gives the same plan.
 std::string to_toml(const Plan& plan);
+
+// The keys of a run in a table and in its sections, in the order of the file, but for the table's own `others`.
+std::vector<base::TomlEntry> run_keys(const base::TomlValue& table, base::Names others = {});
+// A value as it would be typed after --key=.
+std::string typed_text(const base::TomlTable& table, std::string_view key, const base::TomlValue& value);
+Axis read_axis(const base::TomlTable& table, const base::TomlEntry& entry);
 
 // One run of a plan.
 struct PlannedRun {
   std::string arm;
   Overrides point;  // of the grid; empty where the arm has none
   std::uint64_t seed = 0;
-  run::RunConfig config;             // complete; for a control without the directory it follows
-  std::string hash;             // of the configuration (and of the followed run's): 16 hex digits
+  run::RunConfig config;        // complete, but for the directory of a control's reference run
+  std::string hash;             // of the configuration (and of the reference run's): 16 hex digits
   std::string folder;           // "cwd_weight_decay=0.1_seed=0_<hash>", below runs/
-  std::ptrdiff_t follows = -1;  // place of the run it follows
+  std::ptrdiff_t follows = -1;  // position of its reference run
 };
 
-// Every run, those that others follow first. Configurations are resolved and checked here, so a bad one is an Error before
-// anything runs. All arms of a seed share train.seed: initial weights and data order are the same.
+// Every run, reference runs first. Everything about the plan is checked here, before anything runs, and wrong is an
+// Error(Fault::usage) with the file and line: unknown keys (with suggestion), an empty axis, arms of the same name or the same
+// configuration, a control of an unknown arm or of a control, a contrast of unknown arms, no seeds or one twice, layers that
+// contradict each other (an arm's override of a grid key), configurations that are not valid.
+// All arms of a seed share train.seed: initial weights and data order are the same. Costly: once for each study.
 std::vector<PlannedRun> expand(const Plan& plan);
+
+// Every arm at every point of its grid, in the order of expand().
+std::vector<std::pair<const Arm*, Overrides>> arms_at_points(const Plan& plan);
+
+// The arm whose runs are a control's reference runs; null for an arm that is not a control, or of an unknown one.
+const Arm* reference_of(const Plan& plan, const Arm& arm);
+// Whether a control's reference run decides the key, so that the control cannot set it.
+bool decided_by_reference(const Arm& control, std::string_view key);
+
+// Throws the Errors of expand() that need no configuration.
+void check(const Plan& plan);
+
+// Adds a layer of settings in place of those before it that decide the same: the key itself, or train.steps and train.tokens.
+void put(Overrides& all, const Overrides& layer);
+
+// "weight_decay=0.1, lr=0.003"; empty for no point.
+std::string point_text(const Overrides& point);
+// "cwd", "cwd weight_decay=0.1".
+std::string name_of(const std::string& arm, const Overrides& point);
 
 }  // namespace cautious::study

@@ -1,3 +1,4 @@
+// The page of a study, and the files beside it.
 #include "study/report.h"
 
 #include <algorithm>
@@ -6,12 +7,8 @@
 #include <fmt/format.h>
 
 #include "report/page.h"
-#include "study/progress_rows.h"
-#include "study/report_curves.h"
-#include "study/report_facts.h"
-#include "study/report_figures.h"
-#include "study/report_files.h"
-#include "study/report_tables.h"
+#include "study/progress.h"
+#include "study/report_parts.h"
 
 namespace cautious::study {
 namespace {
@@ -21,35 +18,27 @@ struct Report {
   report::Figure contrasts, exploratory, arms;
   std::vector<report::Figure> sweeps, losses, inside;
   report::Table contrast_table, exploratory_table, arm_table, best, runs, settings, paper, provenance;
-  RunFacts facts;
 };
-
-std::vector<std::filesystem::path> run_folders(const Results& results) {
-  std::vector<std::filesystem::path> folders;
-  for (const FinishedRun& run : results.runs) folders.push_back(results.directory / "runs" / run.run.folder);
-  return folders;
-}
 
 Report make_report(const Results& results, const Verdict& verdict) {
   StudyMetrics metrics(results);
+  const std::vector<Overrides> best = best_points(results);
   Report report{.contrasts = contrasts_figure(verdict, true),
                 .exploratory = contrasts_figure(verdict, false),
-                .arms = arms_figure(results),
+                .arms = arms_figure(results, best),
                 .sweeps = sweep_figures(results),
                 .losses = {},
                 .inside = {},
                 .contrast_table = contrasts_table(verdict, true),
                 .exploratory_table = contrasts_table(verdict, false),
                 .arm_table = arms_table(results),
-                .best = best_table(results),
+                .best = best_table(results, best),
                 .runs = runs_table(results),
-                .settings = differences_table(results),
+                .settings = differences_table(results, best),
                 .paper = paper_table(results.plan),
-                .provenance = {},
-                .facts = facts_of(run_folders(results))};
-  for (const CurveFigure& what : loss_figures()) report.losses.push_back(arms_curve_figure(what, results, metrics));
-  for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, metrics));
-  report.provenance = provenance_table(report.facts);
+                .provenance = provenance_table(results)};
+  for (const CurveFigure& what : loss_figures()) report.losses.push_back(arms_curve_figure(what, results, best, metrics));
+  for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, best, metrics));
   return report;
 }
 
@@ -62,7 +51,7 @@ std::string status_line(const Results& results) {
   }
   text += fmt::format("; {} arms, {} seeds", results.plan.arms.size(), results.plan.seeds.size());
   const bool ended = counts[RunStatus::waiting] + counts[RunStatus::running] == 0;
-  return ended ? text + "." : text + ". The study has not ended: all below is provisional.";
+  return ended ? text + "." : text + ". The study has not ended: everything below is provisional.";
 }
 
 std::string sentence(std::string text) {
@@ -70,10 +59,22 @@ std::string sentence(std::string text) {
   return text.ends_with('.') ? text : text + ".";
 }
 
-std::string size_words(const RunFacts& facts) {
-  if (facts.parameters <= 0) return "These runs are small.";
-  return fmt::format("The largest of these runs trains {} parameters on {} tokens.", count_words(facts.parameters),
-                     count_words(facts.tokens));
+// "1.3 million".
+std::string count_words(double count) {
+  if (count >= 1e9) return fmt::format("{:.3g} billion", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.3g} million", count / 1e6);
+  return count >= 1e4 ? fmt::format("{:.3g} thousand", count / 1e3) : fmt::format("{:.0f}", count);
+}
+
+std::string size_words(const Results& results) {
+  double parameters = 0, tokens = 0;
+  for (const FinishedRun& run : results.runs) {
+    parameters = std::max(parameters, run.parameters);
+    tokens = std::max(tokens, run.tokens);
+  }
+  if (parameters <= 0) return "These runs are small.";
+  return fmt::format("The largest of these runs trains {} parameters on {} tokens.", count_words(parameters),
+                     count_words(tokens));
 }
 
 double smallest_found(const Verdict& verdict) {
@@ -84,16 +85,16 @@ double smallest_found(const Verdict& verdict) {
   return largest;
 }
 
-std::string caution(const RunFacts& facts, const Verdict& verdict) {
-  std::string text =
-      "Scale. " + size_words(facts) +
-      " Matched runs of that size can show how the rules differ here, under equal weights at the start and equal data, and "
-      "whether a difference stands out from the chance of the seed. They cannot show that it holds, grows or vanishes for "
-      "larger "
-      "models, longer training or other data.";
+std::string caution(const Results& results, const Verdict& verdict) {
+  std::string text = "Scale. " + size_words(results) +
+                     " Matched runs of that size can show how the rules differ here, from equal initial weights and on equal "
+                     "data, and whether "
+                     "a difference stands out from the chance of the seed. They cannot show that it holds, grows or vanishes "
+                     "for larger models, "
+                     "longer training or other data.";
   if (const double found = smallest_found(verdict); found >= 5e-5) {
     text += fmt::format(
-        " An interval that includes 0 is no proof of equality: with these seeds, a true difference below about {:.4f} nats "
+        " An interval that includes 0 does not prove equality: with these seeds, a true difference below about {:.4f} nats "
         "would "
         "often be missed.",
         found);
@@ -101,11 +102,11 @@ std::string caution(const RunFacts& facts, const Verdict& verdict) {
   return text;
 }
 
-void add_head(report::HtmlPage& page, const Results& results, const Verdict& verdict, const Report& report) {
+void add_head(report::HtmlPage& page, const Results& results, const Verdict& verdict) {
   page.paragraph(status_line(results), "status");
   page.paragraph(sentence(verdict.sentence), "verdict");
   if (!results.plan.about.empty()) page.paragraph(results.plan.about);
-  page.paragraph(caution(report.facts, verdict), "caution");
+  page.paragraph(caution(results, verdict), "caution");
 }
 
 void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report& report) {
@@ -131,7 +132,7 @@ void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report&
 void add_paper(report::HtmlPage& page, const Report& report) {
   if (report.paper.rows.empty()) return;
   page.section("Beside the paper");
-  page.paragraph("The paper's models and data are others than these, so only directions can be compared, not numbers.");
+  page.paragraph("The paper's models and data are not these, so only directions can be compared, not numbers.");
   page.tables_side_by_side({report.paper, report.best});
 }
 
@@ -150,7 +151,7 @@ void add_commands(report::HtmlPage& page, const Results& results) {
 
 std::string page_of(const Results& results, const Verdict& verdict, const Report& report) {
   report::HtmlPage page(results.plan.title.empty() ? "Study" : results.plan.title);
-  add_head(page, results, verdict, report);
+  add_head(page, results, verdict);
   add_contrasts(page, verdict, report);
   page.section("Arms");
   page.figure(report.arms);
@@ -183,15 +184,14 @@ std::string report_html(const Results& results, const Verdict& verdict) {
   return page_of(results, verdict, make_report(results, verdict));
 }
 
-std::filesystem::path write_report(const Results& results) {
-  const Verdict verdict = verdict_of(results);
+std::filesystem::path write_report(const Results& results, const Verdict& verdict) {
   const Report report = make_report(results, verdict);
   std::vector<report::Figure> figures{report.contrasts, report.arms};
   if (verdict.exploratory > 0) figures.push_back(report.exploratory);
   for (const auto* more : {&report.sweeps, &report.losses, &report.inside})
     figures.insert(figures.end(), more->begin(), more->end());
   std::vector<report::Table> tables{report.contrast_table, report.arm_table, report.best,
-                            report.runs,           report.settings,  report.provenance};
+                                    report.runs,           report.settings,  report.provenance};
   if (verdict.exploratory > 0) tables.push_back(report.exploratory_table);
   if (!report.paper.rows.empty()) tables.push_back(report.paper);
   return write_files(results.directory, page_of(results, verdict, report), figures, tables);

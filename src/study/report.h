@@ -1,5 +1,5 @@
-// The report of a study: report.html, and every figure as .svg and every table as .csv, .md and .tex beside it. A function of
-// the study's directory alone.
+// The report of a study or of a run: report.html, and every figure as .svg and every table as .csv, .md and .tex beside it. A
+// function of the directory alone.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,20 @@
 
 namespace cautious::study {
 
-// The one page, self-contained: no network, light and dark, works from file://, readable without JavaScript.
+// The one page of a study, self-contained: no network, light and dark, works from file://, readable without JavaScript. The
+// verdict is that of the results.
 std::string report_html(const Results& results, const Verdict& verdict);
 
 // Writes report.html, figures/ and tables/ into the study's directory; each file appears complete or not at all. Returns the
 // path of report.html.
-std::filesystem::path write_report(const Results& results);
+std::filesystem::path write_report(const Results& results, const Verdict& verdict);
+
+// The same two of the directory of a study or of a run; any other is an Error(Fault::usage). A run without metrics yet gives a
+// page that says so.
+std::string html_of(const std::filesystem::path& directory);
+std::filesystem::path write_report_of(const std::filesystem::path& directory);
+
+// Changes when a file changes that the page is made of.
+std::string stamp_of(const std::filesystem::path& directory);
 
 }  // namespace cautious::study

@@ -1,13 +1,15 @@
-#include "study/report_curves.h"
-
+// Curves of runs out of their metrics, and the figures that show them.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
+
+#include "study/report_parts.h"
 
 namespace cautious::study {
 namespace {
 
-double last_step(const std::vector<report::ChartSeries>& all) {
+double largest_step(const std::vector<report::ChartSeries>& all) {
   double last = 0;
   for (const report::ChartSeries& series : all) {
     for (const double x : series.x) last = std::max(last, x);
@@ -25,6 +27,71 @@ std::string ends_of(const std::vector<report::ChartSeries>& all) {
 
 }  // namespace
 
+Curve curve_of(const std::vector<run::MetricsRow>& rows, const std::string& column) {
+  Curve curve;
+  for (const run::MetricsRow& row : rows) {
+    const auto found = std::ranges::find(row.values, column, &std::pair<std::string, double>::first);
+    if (found == row.values.end() || !std::isfinite(found->second)) continue;
+    curve.steps.push_back(static_cast<double>(row.step));
+    curve.values.push_back(found->second);
+  }
+  return curve;
+}
+
+Curve summed(const Curve& curve) {
+  Curve result = curve;
+  double before = 0, sum = 0;
+  for (std::size_t i = 0; i < curve.steps.size(); ++i) {
+    sum += curve.values[i] * (curve.steps[i] - before);
+    before = curve.steps[i];
+    result.values[i] = sum;
+  }
+  return result;
+}
+
+report::ChartSeries mean_series(const std::vector<Curve>& curves) {
+  std::map<double, std::vector<double>> by_step;
+  for (const Curve& curve : curves) {
+    for (std::size_t i = 0; i < curve.steps.size(); ++i) by_step[curve.steps[i]].push_back(curve.values[i]);
+  }
+  report::ChartSeries series;
+  for (const auto& [step, values] : by_step) {
+    if (values.size() != curves.size()) continue;
+    double sum = 0;
+    for (const double value : values) sum += value;
+    series.x.push_back(step);
+    series.y.push_back(sum / static_cast<double>(values.size()));
+    if (curves.size() < 2) continue;
+    const auto [low, high] = std::ranges::minmax(values);
+    series.low.push_back(low);
+    series.high.push_back(high);
+  }
+  return series;
+}
+
+std::vector<run::MetricsRow> metrics_in(const std::filesystem::path& run) {
+  std::error_code error;
+  const auto file = run / "metrics.jsonl";
+  return std::filesystem::exists(file, error) ? run::read_metrics(file) : std::vector<run::MetricsRow>{};
+}
+
+const std::vector<run::MetricsRow>& StudyMetrics::rows(const FinishedRun& run) {
+  const auto [entry, added] = read_.try_emplace(run.run.folder);
+  if (added) entry->second = metrics_in(folder_of(results_, run));
+  return entry->second;
+}
+
+std::vector<Curve> StudyMetrics::curves(const std::string& arm, const Overrides& point, const std::string& column) {
+  std::vector<Curve> done, begun;
+  for (const FinishedRun& run : results_.runs) {
+    if (run.run.arm != arm || run.run.point != point) continue;
+    Curve curve = curve_of(rows(run), column);
+    if (curve.steps.empty()) continue;
+    (run.status == RunStatus::done ? done : begun).push_back(std::move(curve));
+  }
+  return done.empty() ? begun : done;
+}
+
 std::vector<CurveFigure> loss_figures() {
   return {{.name = "validation_loss", .title = "Validation loss", .y_label = "nats per token", .column = "val_loss"},
           {.name = "validation_loss_end",
@@ -41,29 +108,32 @@ std::vector<CurveFigure> loss_figures() {
 }
 
 std::vector<CurveFigure> inside_figures() {
-  return {
-      {.name = "activation_ratio",
-       .title = "Activation ratio",
-       .y_label = "part of the coordinates where update and parameter agree in sign",
-       .column = "ratio_strict",
-       .caption = "These are the coordinates that cautious decay shrinks, counted for every arm, whatever its decay.",
-       .inset = true},
-      {.name = "rms_parameters", .title = "Parameters", .y_label = "RMS of all parameters", .column = "rms_x"},
-      {.name = "rms_gradient", .title = "Gradient", .y_label = "RMS of the gradient", .column = "rms_g", .y_scale = report::Scale::log},
-      {.name = "rms_update",
-       .title = "Update",
-       .y_label = "RMS of the update direction, before the learning rate",
-       .column = "rms_u"},
-      {.name = "decay_budget",
-       .title = "Decay budget of a step",
-       .y_label = "sum of |learning rate * weight decay * x| over the coordinates that decay",
-       .column = "decay_budget"},
-      {.name = "decay_budget_sum",
-       .title = "Decay budget so far",
-       .y_label = "sum over the steps",
-       .column = "decay_budget",
-       .caption = "A logged step stands for those since the one before it; the table of runs has the exact sums.",
-       .sum = true}};
+  return {{.name = "activation_ratio",
+           .title = "Activation ratio",
+           .y_label = "fraction of the coordinates where update and parameter agree in sign",
+           .column = "ratio_strict",
+           .caption = "These are the coordinates that cautious decay shrinks, counted for every arm, whatever its decay.",
+           .inset = true},
+          {.name = "rms_parameters", .title = "Parameters", .y_label = "RMS of all parameters", .column = "rms_x"},
+          {.name = "rms_gradient",
+           .title = "Gradient",
+           .y_label = "RMS of the gradient",
+           .column = "rms_g",
+           .y_scale = report::Scale::log},
+          {.name = "rms_update",
+           .title = "Update",
+           .y_label = "RMS of the update direction, before the learning rate",
+           .column = "rms_u"},
+          {.name = "decay_budget",
+           .title = "Decay budget of a step",
+           .y_label = "sum of |learning rate * weight decay * x| over the coordinates that decay",
+           .column = "decay_budget"},
+          {.name = "decay_budget_sum",
+           .title = "Decay budget so far",
+           .y_label = "sum over the steps",
+           .column = "decay_budget",
+           .caption = "Each logged step counts for all steps since the previous one; the table of runs has the exact sums.",
+           .sum = true}};
 }
 
 report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSeries> series, const std::string& who) {
@@ -73,18 +143,19 @@ report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSe
   chart.y_label = what.y_label;
   chart.y_scale = what.y_scale;
   chart.description = ends_of(series);
-  const double last = last_step(series);
+  const double last = largest_step(series);
   if (what.from > 0 && last > 0) chart.x_range = {what.from * last, last};
   if (what.inset && last > 0) chart.inset = {0, 0.1 * last};
   chart.series = std::move(series);
   return {what.name, std::move(chart), what.caption.empty() ? who : who + " " + what.caption};
 }
 
-report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, StudyMetrics& metrics) {
+report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& best,
+                                 StudyMetrics& metrics) {
   std::vector<report::ChartSeries> all;
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
     const std::string& arm = results.plan.arms[i].name;
-    std::vector<Curve> curves = metrics.curves(arm, best_point(results, arm), what.column);
+    std::vector<Curve> curves = metrics.curves(arm, best[i], what.column);
     if (what.sum) std::ranges::transform(curves, curves.begin(), summed);
     if (curves.empty()) continue;
     report::ChartSeries series = mean_series(curves);

@@ -1,5 +1,4 @@
-#include "study/report_figures.h"
-
+// The figures of a study's report: differences, arms, sweeps over the grid.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,11 +8,13 @@
 #include <fmt/format.h>
 
 #include "run/config_table.h"
+#include "study/report_parts.h"
+#include "study/statistics.h"
 
 namespace cautious::study {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> finite(const std::vector<double>& values) {
   std::vector<double> result;
@@ -21,11 +22,11 @@ std::vector<double> finite(const std::vector<double>& values) {
   return result;
 }
 
-// NaN for what is no number.
+// NaN for what is not a number.
 double number_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : kNone;
+  return error == std::errc() && end == text.data() + text.size() ? value : kNoValue;
 }
 
 // The arm's losses at this value of the axis, at the best point of the other axes.
@@ -59,13 +60,13 @@ report::ChartSeries sweep_series(const Results& results, const Arm& arm, const A
   return series;
 }
 
-// All of one name and style, so that they share a place in the legend.
-report::ChartSeries optimum_of(const report::ChartSeries& series, std::size_t place) {
+// All of one name and style, so that they share an entry of the legend.
+report::ChartSeries optimum_of(const report::ChartSeries& series, std::size_t at) {
   report::ChartSeries optimum;
   optimum.name = "best of each arm";
   optimum.colour = 6;
-  optimum.x = {series.x[place]};
-  optimum.y = {series.y[place]};
+  optimum.x = {series.x[at]};
+  optimum.y = {series.y[at]};
   optimum.markers = true;
   return optimum;
 }
@@ -104,12 +105,6 @@ report::Figure sweep_figure(const Results& results, const Axis& axis, const std:
 
 }  // namespace
 
-std::string point_text(const Overrides& point) {
-  std::vector<std::string> parts;
-  for (const auto& [key, value] : point) parts.push_back(fmt::format("{}={}", run::without_section(key), value));
-  return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, ", "));
-}
-
 report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
   report::IntervalChart chart;
   chart.title = primary ? "Differences fixed beforehand" : "Exploratory differences";
@@ -120,37 +115,36 @@ report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
     const Paired& paired = result.paired;
     const bool none = paired.n == 0;
     chart.entries.push_back({.name = result.name,
-                             .value = none ? kNone : paired.difference,
-                             .low = none ? kNone : paired.interval.low,
-                             .high = none ? kNone : paired.interval.high,
+                             .value = none ? kNoValue : paired.difference,
+                             .low = none ? kNoValue : paired.interval.low,
+                             .high = none ? kNoValue : paired.interval.high,
                              .points = {}});
     chart.description += result.sentence + ". ";
   }
   return {primary ? "contrasts" : "contrasts_exploratory", std::move(chart), ""};
 }
 
-report::Figure arms_figure(const Results& results) {
+report::Figure arms_figure(const Results& results, const std::vector<Overrides>& best) {
   report::IntervalChart chart;
   chart.title = "Every arm at its best point";
   chart.x_label = "validation loss at the end (nats per token), with 95% interval of the mean; small dots: single seeds";
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
     const std::string& arm = results.plan.arms[i].name;
-    const Overrides point = best_point(results, arm);
-    std::vector<double> losses = finite(losses_of(results, arm, point));
+    std::vector<double> losses = finite(losses_of(results, arm, best[i]));
     const Spread spread = spread_of(losses);
-    const std::string name = point.empty() ? arm : fmt::format("{} ({})", arm, point_text(point));
+    const std::string name = best[i].empty() ? arm : fmt::format("{} ({})", arm, point_text(best[i]));
     if (!losses.empty()) chart.description += fmt::format("{}: {:.4f}. ", name, spread.mean);
     chart.entries.push_back({.name = name,
                              .colour = i,
-                             .value = losses.empty() ? kNone : spread.mean,
-                             .low = losses.empty() ? kNone : spread.interval.low,
-                             .high = losses.empty() ? kNone : spread.interval.high,
+                             .value = losses.empty() ? kNoValue : spread.mean,
+                             .low = losses.empty() ? kNoValue : spread.interval.low,
+                             .high = losses.empty() ? kNoValue : spread.interval.high,
                              .points = std::move(losses)});
   }
   return {
       "arms", std::move(chart),
-      "The interval of one arm holds the spread between seeds, which arms share; differences are judged seed by seed. A best "
-      "point is chosen here on the runs that are shown, which flatters arms with more points; contrasts of best points "
+      "The interval of one arm includes the spread between seeds, which the arms share; differences are judged seed by seed. "
+      "Here the best point is chosen on the runs that are shown, which favours arms with more points; contrasts of best points "
       "choose it on the other seeds."};
 }
 

@@ -1,5 +1,4 @@
-#include "study/report_tables.h"
-
+// The tables of a study's report.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,20 +7,32 @@
 #include <fmt/format.h>
 
 #include "run/config.h"
-#include "study/progress_rows.h"
-#include "study/report_figures.h"
+#include "study/progress.h"
+#include "study/report_parts.h"
+#include "study/statistics.h"
 
 namespace cautious::study {
 namespace {
 
 constexpr std::size_t kManySeeds = 1000;
 
+report::Table table_of(const char* name, const char* title, std::vector<std::string> head, const char* note = "") {
+  return {.name = name, .title = title, .head = std::move(head), .rows = {}, .note = note};
+}
+
+// "0.0123"; "-" for what is not known.
+std::string number_text(double value, int decimals) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "-";
+}
+
+std::string point_cell(const Overrides& point) { return point.empty() ? "-" : point_text(point); }
+
 std::string interval_text(const Interval& interval) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
   return fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high);
 }
 
-std::string p_text(double p) {
+std::string p_cell(double p) {
   if (std::isnan(p)) return "-";
   return p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p);
 }
@@ -38,8 +49,8 @@ std::vector<std::string> contrast_row(const ContrastResult& result) {
   return {result.name,
           fmt::format("{:+.4f}", paired.difference),
           interval_text(paired.interval),
-          p_text(paired.t_p),
-          several ? p_text(paired.permutation_p) : "-",
+          p_cell(paired.t_p),
+          several ? p_cell(paired.permutation_p) : "-",
           std::to_string(paired.n),
           needed_text(result.needed),
           several ? number_text(result.detectable, 4) : "-"};
@@ -71,7 +82,7 @@ std::vector<std::string> group_row(const Results& results, const std::string& ar
   const bool some = !group.losses.empty();
   const Spread spread = spread_of(group.losses);
   return {arm,
-          point_text(point),
+          point_cell(point),
           std::to_string(group.losses.size()),
           mean_text(group.losses, 4),
           some ? number_text(spread.sd, 4) : "-",
@@ -89,10 +100,9 @@ std::string status_text(const FinishedRun& run) {
 using Settings = std::map<std::string, std::string>;
 
 // Of the arm's first run at its best point; the seed is not a difference.
-Settings settings_of(const Results& results, const std::string& arm, std::vector<std::string>& order) {
-  const Overrides point = best_point(results, arm);
+Settings settings_of(const Results& results, const Arm& arm, const Overrides& point, std::vector<std::string>& order) {
   const auto run =
-      std::ranges::find_if(results.runs, [&](const FinishedRun& r) { return r.run.arm == arm && r.run.point == point; });
+      std::ranges::find_if(results.runs, [&](const FinishedRun& r) { return r.run.arm == arm.name && r.run.point == point; });
   Settings settings;
   if (run == results.runs.end()) return settings;
   for (const run::ConfigKey& key : run::config_keys(run->run.config)) {
@@ -100,31 +110,24 @@ Settings settings_of(const Results& results, const std::string& arm, std::vector
     settings[key.name] = key.value;
     if (std::ranges::find(order, key.name) == order.end()) order.push_back(key.name);
   }
-  const Arm& own = *std::ranges::find(results.plan.arms, arm, &Arm::name);
-  if (!own.density_of.empty()) settings["optimizer.density"] = "that of " + own.density_of;
-  if (!own.budget_of.empty()) settings["optimizer.weight_decay"] = "budget of " + own.budget_of;
+  if (!arm.density_of.empty()) settings["optimizer.density"] = "that of " + arm.density_of;
+  if (!arm.budget_of.empty()) settings["optimizer.weight_decay"] = "budget of " + arm.budget_of;
   if (settings["optimizer.decay"] == "\"none\"") settings["optimizer.weight_decay"] = "";
   return settings;
 }
 
 }  // namespace
 
-std::string number_text(double value, int decimals) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "-";
-}
-
 report::Table contrasts_table(const Verdict& verdict, bool primary) {
-  report::Table table{
-      .name = primary ? "contrasts" : "contrasts_exploratory",
-      .title = primary ? "Differences of validation loss fixed beforehand (nats per token)"
-                       : "Exploratory differences of validation loss (nats per token)",
-      .head = {"contrast", "difference", "95% interval", "p (t)", "p (flips)", "seeds", "seeds for 80% power", "detectable"},
-      .rows = {},
-      .note =
-          "Paired by seed: runs of one seed share initial weights and order of data. Negative: the first has the "
-          "lower loss. Seeds for 80% power: how many would find a true difference as large as the one measured; detectable: "
-          "the smallest that these seeds find with 80% power. p (t): paired t-test; p (flips): test by "
-          "flipping signs, which with n seeds is never below 2/2^n."};
+  report::Table table = table_of(
+      primary ? "contrasts" : "contrasts_exploratory",
+      primary ? "Differences of validation loss fixed beforehand (nats per token)"
+              : "Exploratory differences of validation loss (nats per token)",
+      {"contrast", "difference", "95% interval", "p (t)", "p (flips)", "seeds", "seeds for 80% power", "detectable"},
+      "Paired by seed: runs of one seed share initial weights and order of data. Negative: the first has the lower loss. Seeds "
+      "for 80% power: how many would find a true difference as large as the one measured; detectable: the smallest difference "
+      "that these seeds find with 80% power. p (t): paired t-test; p (flips): test by flipping signs, which with n seeds is "
+      "never below 2/2^n.");
   for (const ContrastResult& result : verdict.contrasts) {
     if (result.primary == primary) table.rows.push_back(contrast_row(result));
   }
@@ -132,39 +135,31 @@ report::Table contrasts_table(const Verdict& verdict, bool primary) {
 }
 
 report::Table arms_table(const Results& results) {
-  report::Table table{.name = "arms",
-              .title = "Every arm at every point: means over the seeds that are done",
-              .head = {"arm", "point", "seeds", "loss", "sd", "95% interval", "bits per byte", "accuracy", "decay budget"},
-              .rows = {},
-              .note = ""};
+  report::Table table =
+      table_of("arms", "Every arm at every point: means over the seeds that are done",
+               {"arm", "point", "seeds", "loss", "sd", "95% interval", "bits per byte", "accuracy", "decay budget"});
   for (const Arm& arm : results.plan.arms) {
     for (const Overrides& point : points_of(results, arm.name)) table.rows.push_back(group_row(results, arm.name, point));
   }
   return table;
 }
 
-report::Table best_table(const Results& results) {
-  report::Table table{.name = "best",
-              .title = "Here, each arm at its best point",
-              .head = {"arm", "point", "validation loss", "sd"},
-              .rows = {},
-              .note = ""};
-  for (const Arm& arm : results.plan.arms) {
-    const std::vector<std::string> row = group_row(results, arm.name, best_point(results, arm.name));
+report::Table best_table(const Results& results, const std::vector<Overrides>& best) {
+  report::Table table = table_of("best", "Here, each arm at its best point", {"arm", "point", "validation loss", "sd"});
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const std::vector<std::string> row = group_row(results, results.plan.arms[i].name, best[i]);
     table.rows.push_back({row[0], row[1], row[3], row[4]});
   }
   return table;
 }
 
 report::Table runs_table(const Results& results) {
-  report::Table table{.name = "runs",
-              .title = "Every run",
-              .head = {"arm", "point", "seed", "loss", "bits per byte", "accuracy", "decay budget", "seconds", "status"},
-              .rows = {},
-              .note = "Loss, bits per byte and accuracy on the validation text, at the end."};
+  report::Table table = table_of(
+      "runs", "Every run", {"arm", "point", "seed", "loss", "bits per byte", "accuracy", "decay budget", "seconds", "status"},
+      "Loss, bits per byte and accuracy on the validation text, at the end.");
   for (const FinishedRun& run : results.runs) {
     const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
-    table.rows.push_back({run.run.arm, point_text(run.run.point), std::to_string(run.run.seed), number_text(run.loss, 4),
+    table.rows.push_back({run.run.arm, point_cell(run.run.point), std::to_string(run.run.seed), number_text(run.loss, 4),
                           number_text(run.bits_per_byte, 4), number_text(run.accuracy, 4),
                           ended ? number_text(run.decay_budget, 2) : "-", ended ? number_text(run.seconds, 1) : "-",
                           status_text(run)});
@@ -172,19 +167,15 @@ report::Table runs_table(const Results& results) {
   return table;
 }
 
-report::Table differences_table(const Results& results) {
-  report::Table table{.name = "settings",
-              .title = "Settings in which the arms differ, each at its best point",
-              .head = {"key"},
-              .rows = {},
-              .note =
-                  "All other keys are the same; configs/ and runs/*/config.toml have every one. -: the arm has no such key, or "
-                  "it has no effect."};
+report::Table differences_table(const Results& results, const std::vector<Overrides>& best) {
+  report::Table table = table_of("settings", "Settings in which the arms differ, each at its best point", {"key"},
+                                 "All other keys are the same; configs/ and runs/*/config.toml have every one. -: the arm has "
+                                 "no such key, or it has no effect.");
   std::vector<std::string> order;
   std::vector<Settings> arms;
-  for (const Arm& arm : results.plan.arms) {
-    table.head.push_back(arm.name);
-    arms.push_back(settings_of(results, arm.name, order));
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    table.head.push_back(results.plan.arms[i].name);
+    arms.push_back(settings_of(results, results.plan.arms[i], best[i], order));
   }
   for (const std::string& key : order) {
     std::vector<std::string> row{key};
@@ -201,8 +192,24 @@ report::Table differences_table(const Results& results) {
 }
 
 report::Table paper_table(const Plan& plan) {
-  report::Table table{.name = "paper", .title = "In the paper", .head = {"what", "number"}, .rows = {}, .note = ""};
+  report::Table table = table_of("paper", "In the paper", {"what", "number"});
   for (const PaperNumber& number : plan.paper) table.rows.push_back({number.what, number.number});
+  return table;
+}
+
+report::Table provenance_table(const Results& results) {
+  report::Table table = table_of("provenance", "What the runs were made with", {"what", "value"});
+  for (const FinishedRun& run : results.runs) {
+    for (const auto& [key, value] : run.provenance) {
+      const auto is_key = [&](const std::vector<std::string>& row) { return row.front() == key; };
+      auto row = std::ranges::find_if(table.rows, is_key);
+      if (row == table.rows.end()) row = table.rows.insert(row, {key});
+      if (std::ranges::find(row->begin() + 1, row->end(), value) == row->end()) row->push_back(value);
+    }
+  }
+  for (std::vector<std::string>& row : table.rows) {
+    row = {row.front(), fmt::format("{}", fmt::join(row.begin() + 1, row.end(), "; "))};
+  }
   return table;
 }
 

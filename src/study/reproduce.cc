@@ -1,3 +1,5 @@
+// The bundled plans, what they cost, and successive halving. Costs are estimated from counts of operations; the rates are
+// rounded measurements: small models on one core of a desktop or server processor train at 30 to 45 GFLOP/s.
 #include "study/reproduce.h"
 
 #include <algorithm>
@@ -8,109 +10,147 @@
 
 #include <cautious/error.h>
 
-#include "study/plan_keys.h"
-#include "study/plan_toml.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {
 
+using base::TomlEntry;
+using base::TomlTable;
+using base::TomlValue;
+
 constexpr std::array<std::string_view, 6> kScaleKeys{"seeds", "about", "stages", "base", "grid", "arm"};
 constexpr std::array<std::string_view, 2> kWritten{"quick", "full"};  // day is the plan itself
 
-std::int64_t whole_in(const Place& place, const toml::table& table, std::string_view key, std::int64_t missing) {
-  const toml::node* node = table.get(key);
-  if (!node) return missing;
-  const auto* number = node->as_integer();
-  if (!number || number->get() < 1 || number->get() > 1000) {
-    refuse(place, *node, fmt::format("{} is no whole number from 1 to 1000", key));
+std::int64_t whole_in(const TomlValue& table, std::string_view key, std::int64_t missing) {
+  const TomlValue* const value = table.get(key);
+  if (!value) return missing;
+  if (value->kind != TomlValue::Kind::integer || value->integer < 1 || value->integer > 1000) {
+    value->refuse(fmt::format("{} is {}, not a whole number from 1 to 1000", key, value->described()));
   }
-  return number->get();
+  return value->integer;
 }
 
-Overrides settings(const Place& place, const toml::table& table) {
+Overrides settings_in(const TomlTable& table) {
   Overrides all;
-  for (const Setting& setting : settings_in(place, table)) {
-    all.emplace_back(setting.key, typed_text(place, setting.key, *setting.value));
+  for (const TomlEntry& entry : run_keys(table.value)) {
+    all.emplace_back(entry.key, typed_text(table, entry.key, entry.value));
   }
   return all;
 }
 
-std::vector<Axis> axes(const Place& place, const toml::table& table) {
-  std::vector<Axis> grid;
-  for (const Setting& setting : settings_in(place, table)) {
-    const auto* values = setting.value->as_array();
-    if (!values) refuse(place, *setting.value, fmt::format("{} of {} is not an array", setting.key, place.table));
-    Axis axis{setting.key, {}};
-    for (const toml::node& value : *values) axis.values.push_back(typed_text(place, setting.key, value));
-    grid.push_back(std::move(axis));
-  }
-  return grid;
-}
-
-void change_arms(Plan& plan, const Place& place, const toml::table& arms) {
-  for (const auto& [name, node] : arms) {
-    const auto found = std::ranges::find(plan.arms, name.str(), &Arm::name);
+void change_arms(Plan& plan, const std::string& section, const TomlValue& arms) {
+  for (const TomlEntry& entry : arms.entries) {
+    const auto found = std::ranges::find(plan.arms, entry.key, &Arm::name);
     if (found == plan.arms.end()) {
       std::vector<std::string_view> names;
       for (const Arm& arm : plan.arms) names.push_back(arm.name);
-      refuse(place, node, fmt::format("{} {}", place.table, base::unknown("arm", name.str(), names)));
+      entry.value.refuse(fmt::format("{}: {}", section, base::unknown("arm", entry.key, names)));
     }
-    if (!node.is_table()) refuse(place, node, fmt::format("{} is no table of an arm's keys", name.str()));
-    put(found->overrides, settings(place, *node.as_table()));
+    if (entry.value.kind != TomlValue::Kind::table) {
+      TomlTable{arms, section}.refuse_type(entry.key, entry.value, "a table of an arm's keys");
+    }
+    put(found->overrides, settings_in({entry.value, section}));
   }
 }
 
-void change(Experiment& experiment, const std::string& file, const std::string& scale, const toml::table& table) {
-  const Place place{file, fmt::format("[scale.{}]", scale)};
-  check_keys(place, table, kScaleKeys);
+void change(Experiment& experiment, const std::string& scale, const TomlValue& value) {
+  const TomlTable table{value, fmt::format("[scale.{}]", scale)};
+  table.check_keys("key of " + table.name, kScaleKeys);
   Plan& plan = experiment.plan;
-  plan.seeds.resize(static_cast<std::size_t>(whole_in(place, table, "seeds", static_cast<std::int64_t>(plan.seeds.size()))));
+  plan.seeds.resize(static_cast<std::size_t>(whole_in(value, "seeds", static_cast<std::int64_t>(plan.seeds.size()))));
   std::iota(plan.seeds.begin(), plan.seeds.end(), 0);
-  experiment.stages = static_cast<int>(whole_in(place, table, "stages", experiment.stages));
-  if (const std::string more = string_in(place, table, "about"); !more.empty()) plan.about += " " + more;
-  if (const toml::table* base = table_in(place, table, "base")) put(plan.base, settings(place, *base));
-  if (const toml::table* grid = table_in(place, table, "grid")) plan.grid = axes(place, *grid);
-  if (const toml::table* arms = table_in(place, table, "arm")) change_arms(plan, place, *arms);
+  experiment.stages = static_cast<int>(whole_in(value, "stages", experiment.stages));
+  if (const std::string more = table.string("about"); !more.empty()) plan.about += " " + more;
+  if (const TomlValue* base = table.table("base")) put(plan.base, settings_in({*base, table.name}));
+  if (const TomlValue* grid = table.table("grid")) {
+    plan.grid.clear();
+    for (const TomlEntry& axis : run_keys(*grid)) plan.grid.push_back(read_axis({*grid, table.name}, axis));
+  }
+  if (const TomlValue* arms = table.table("arm")) change_arms(plan, table.name, *arms);
+  plan.lines = {};  // they are those of the plan before
 }
 
-std::vector<std::string> names_in(const Place& place, const toml::table& top) {
-  const toml::node* node = top.get("reproduces");
-  const auto* array = node ? node->as_array() : nullptr;
-  if (!array || array->empty() || !array->is_homogeneous<std::string>()) {
-    refuse(place, node ? *node : top, "reproduces is missing or no array of names");
+std::vector<std::string> names_in(const TomlValue& top) {
+  const TomlValue* const value = top.get("reproduces");
+  const auto is_string = [](const TomlValue& item) { return item.kind == TomlValue::Kind::string; };
+  if (!value || value->kind != TomlValue::Kind::array || value->items.empty() ||
+      !std::ranges::all_of(value->items, is_string)) {
+    (value ? *value : top).refuse("reproduces is missing or not an array of names");
   }
   std::vector<std::string> names;
-  for (const toml::node& item : *array) names.push_back(item.as_string()->get());
+  for (const TomlValue& item : value->items) names.push_back(item.text);
   return names;
 }
 
-// Takes what a plan does not have out of the table.
-toml::table taken(toml::table& top, const Place& place) {
-  toml::table scales;
-  if (const toml::table* table = table_in(place, top, "scale")) {
-    check_keys({place.file, "[scale]"}, *table, kWritten);
-    scales = std::move(*top.get("scale")->as_table());
+// The changes of every scale, out of the table together with all else that a plan does not have.
+TomlValue take_scales(TomlValue& top) {
+  TomlValue scales;
+  if (const TomlValue* table = TomlTable{top}.table("scale")) {
+    TomlTable{*table, "[scale]"}.check_keys("key of [scale]", kWritten);
+    scales = *table;
   }
-  for (const char* key : {"scale", "stages", "reproduces"}) top.erase(key);
+  std::erase_if(top.entries, [](const TomlEntry& entry) {
+    return entry.key == "scale" || entry.key == "stages" || entry.key == "reproduces";
+  });
   return scales;
 }
 
+std::string file_of(const BundledPlan& bundled) { return bundled.name + ".toml"; }
+
 std::vector<std::string> reproduced_by(const BundledPlan& bundled) {
-  const std::string file = bundled.name + ".toml";
-  return names_in({file, ""}, parsed(bundled.text, file));
+  return names_in(base::parse_toml(bundled.text, file_of(bundled)));
+}
+
+constexpr double kCoreRate = 30e9;            // operations per second
+constexpr double kStart = 3;                  // seconds for a process to start and to end
+constexpr double kGpuRate = 0.4 * 989e12;     // of a present data-centre GPU, in bf16
+constexpr double kForwardOfStep = 1.0 / 3.0;  // what an evaluation does of a training step's operations
+
+struct RunCost {
+  double operations, memory;
+};
+
+RunCost cost_of(const run::RunConfig& config) {
+  const std::int64_t sequence = run::sequence_length(config), part = config.train.batch_size / config.train.grad_accum;
+  const model::ModelSize size = size_of(config.model.shape, part, sequence, config.model.recompute);
+  const auto steps = static_cast<double>(steps_of(config));
+  const double trained = steps * static_cast<double>(config.train.batch_size * sequence);
+  const double evaluations = config.eval.every > 0 ? 1 + steps / static_cast<double>(config.eval.every) : 1;
+  const double evaluated = evaluations * static_cast<double>(config.eval.tokens) * kForwardOfStep;
+  return {(trained + evaluated) * size.flops_per_token, static_cast<double>(size.parameter_bytes + size.activation_bytes)};
+}
+
+// Later stages are a third of the points with twice the steps.
+double of_all_stages(std::size_t points, int stages) {
+  double sum = 0, length = 1;
+  auto runs = static_cast<double>(points);
+  for (int stage = 0; stage < stages; ++stage, length *= 2) {
+    sum += runs * length;
+    runs = static_cast<double>(kept(static_cast<std::size_t>(runs)));
+  }
+  return sum / static_cast<double>(points);
+}
+
+// "adamw+lr-0.01+beta1-0.9"; characters that an arm's name may have.
+std::string arm_name(const std::string& arm, const Overrides& point) {
+  std::string name = arm;
+  for (const auto& [key, value] : point) {
+    name += fmt::format("{}{}-{}", name.empty() ? "" : "+", run::without_section(key), value);
+  }
+  return name;
 }
 
 }  // namespace
 
 Experiment read_experiment(const BundledPlan& bundled, Scale scale) {
-  const std::string file = bundled.name + ".toml", written = std::string(cautious::name_of(scale));
-  const Place place{file, ""};
-  toml::table top = parsed(bundled.text, file);
-  Experiment experiment{.name = bundled.name, .reproduces = names_in(place, top), .plan = {}};
-  experiment.stages = static_cast<int>(whole_in(place, top, "stages", 1));
-  const toml::table scales = taken(top, place);
-  experiment.plan = read_plan(top, file);
-  if (const toml::table* table = table_in({file, "[scale]"}, scales, written)) change(experiment, file, written, *table);
+  TomlValue top = base::parse_toml(bundled.text, file_of(bundled));
+  Experiment experiment{.name = bundled.name, .reproduces = names_in(top), .plan = {}};
+  experiment.stages = static_cast<int>(whole_in(top, "stages", 1));
+  const TomlValue scales = take_scales(top);
+  experiment.plan = read_plan(top, file_of(bundled));
+  const std::string written(cautious::name_of(scale));
+  if (const TomlValue* table = TomlTable{scales, "[scale]"}.table(written)) change(experiment, written, *table);
   return experiment;
 }
 
@@ -132,6 +172,67 @@ std::vector<Experiment> experiments(std::string_view name, Scale scale) {
   if (!found.empty()) return found;
   const std::vector<std::string> names = reproducible();
   throw Error(Fault::usage, base::unknown("experiment", name, std::vector<std::string_view>(names.begin(), names.end())));
+}
+
+Cost cost_of(const Experiment& experiment) {
+  Plan one = experiment.plan;
+  one.seeds.resize(1);
+  return cost_of(experiment, expand(one));
+}
+
+Cost cost_of(const Experiment& experiment, const std::vector<PlannedRun>& runs) {
+  const auto points = static_cast<std::size_t>(std::ranges::count(runs, runs.front().seed, &PlannedRun::seed));
+  const std::size_t seeds = experiment.plan.seeds.size();
+  Cost cost;
+  for (std::size_t left = points, stage = 0; stage < static_cast<std::size_t>(experiment.stages); ++stage) {
+    cost.runs += left * seeds;
+    left = kept(left);
+  }
+  const double factor = static_cast<double>(seeds) * of_all_stages(points, experiment.stages);
+  for (const PlannedRun& run : runs) {
+    if (run.seed != runs.front().seed) continue;
+    const RunCost of_run = cost_of(run.config);
+    cost.core_hours += factor * of_run.operations / kCoreRate / 3600;
+    cost.gpu_hours += factor * of_run.operations / kGpuRate / 3600;
+    cost.memory = std::max(cost.memory, of_run.memory);
+  }
+  cost.core_hours += static_cast<double>(cost.runs) * kStart / 3600;
+  return cost;
+}
+
+std::size_t kept(std::size_t points) { return (points + 2) / 3; }
+
+Plan without_grid(const Plan& plan) {
+  Plan flat = plan;
+  flat.arms.clear();
+  flat.grid.clear();
+  flat.lines = {};
+  for (const auto& [arm, point] : arms_at_points(plan)) {
+    Arm& own = flat.arms.emplace_back(*arm);
+    if (!point.empty()) own.name = arm_name(plan.arms.size() == 1 ? "" : arm->name, point);
+    own.overrides.insert(own.overrides.end(), point.begin(), point.end());
+  }
+  return flat;
+}
+
+Plan next_stage(const Results& results) {
+  const Plan& plan = results.plan;
+  std::vector<std::pair<Standing, Arm>> ranked;
+  for (const Arm& arm : plan.arms) {
+    const Standing standing = standing_of(losses_of(results, arm.name, {}));
+    if (standing.done > 0) ranked.emplace_back(standing, arm);
+  }
+  if (ranked.empty()) {
+    throw Error(Fault::failure, "no run of this stage is done; see its log.txt", {.where = results.directory.string()});
+  }
+  std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) { return a.first.ahead_of(b.first); });
+  ranked.resize(std::min(ranked.size(), kept(plan.arms.size())));
+  Plan next = plan;
+  next.arms.clear();
+  next.lines = {};
+  for (auto& [standing, arm] : ranked) next.arms.push_back(std::move(arm));
+  put(next.base, {{"train.steps", fmt::format("{}", 2 * steps_of(results.runs.front().run.config))}});
+  return next;
 }
 
 }  // namespace cautious::study

@@ -2,7 +2,7 @@
 // besides which figures and tables it reproduces and what changes at another scale:
 //
 //   reproduces = ["fig-lambda"]
-//   stages = 3                                # of successive halving (study/halving.h); 1 unless given
+//   stages = 3                                # of successive halving; 1 unless given
 //   [scale.quick]                             # or [scale.full]
 //   seeds = 2
 //   about = "a sentence more"
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "study/plan.h"
+#include "study/results.h"
 
 namespace cautious::study {
 
@@ -53,5 +54,21 @@ struct Cost {
   double memory = 0;      // bytes of the largest run: parameters, gradients, moments and activations
 };
 Cost cost_of(const Experiment& experiment);
+// The same where the runs of its plan are known, with or without a grid.
+Cost cost_of(const Experiment& experiment, const std::vector<PlannedRun>& runs);
+
+// Successive halving, an affordable form of a grid search: short runs at every point, then the best third of the points with
+// twice the steps, and so on. Every stage is a study of its own.
+
+// How many of the points continue: a third, rounded up.
+std::size_t kept(std::size_t points);
+
+// The plan's arms at the points of its grid as arms of their own, "adamw+lr-0.01+beta1-0.9", and no grid; a single arm's name
+// is left out.
+Plan without_grid(const Plan& plan);
+
+// The stage after these results: the arms that are ahead, best first, with twice the steps. Arms that have no finished run are
+// out. An Error(Fault::failure) if none has one.
+Plan next_stage(const Results& results);
 
 }  // namespace cautious::study

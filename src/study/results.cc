@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -14,6 +11,8 @@
 
 #include <cautious/error.h>
 
+#include "base/files.h"
+#include "base/process.h"
 #include "base/text.h"
 
 namespace cautious::study {
@@ -21,52 +20,52 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array<std::string_view, 3> kOutcomes{"done", "diverged", "stopped"};
+constexpr std::array kProvenance{"version", "git", "compiler", "cpu", "blas", "threads"};
 
-[[noreturn]] void refuse(const std::filesystem::path& file, std::string_view why) {
-  throw Error(Fault::data, fmt::format("{}: {}; remove the file to repeat the run", file.string(), why));
-}
-
-// Nothing if there is no such file.
-std::optional<std::string> content_of(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error) && !error) return std::nullopt;
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || in.bad()) {
-    throw Error(Fault::failure, fmt::format("{}: cannot be read: {}", file.string(),
-                                            error ? error.message() : std::generic_category().message(errno)));
-  }
-  return text;
+[[noreturn]] void refuse_summary(const std::filesystem::path& file, std::string_view why) {
+  throw Error(Fault::data, fmt::format("{}; remove the file to repeat the run", why), {.where = file.string()});
 }
 
 // null is a number that was not finite.
 double number_in(const Json& json, const std::filesystem::path& file, const char* key) {
   const auto found = json.find(key);
-  if (found == json.end()) refuse(file, fmt::format("'{}' is missing", key));
-  if (found->is_null()) return kNone;
-  if (!found->is_number()) refuse(file, fmt::format("'{}' is {}, not a number", key, base::in_quotes(found->dump())));
+  if (found == json.end()) refuse_summary(file, fmt::format("'{}' is missing", key));
+  if (found->is_null()) return kUnknown;
+  if (!found->is_number()) refuse_summary(file, fmt::format("'{}' is {}, not a number", key, base::in_quotes(found->dump())));
   return found->get<double>();
 }
 
 std::string outcome_in(const Json& json, const std::filesystem::path& file) {
   const auto found = json.find("status");
-  if (found == json.end() || !found->is_string()) refuse(file, "'status' is missing or no string");
+  if (found == json.end() || !found->is_string()) refuse_summary(file, "'status' is missing or not a string");
   const auto status = found->get<std::string>();
   if (std::ranges::find(kOutcomes, status) == kOutcomes.end()) {
-    refuse(file, fmt::format("'status' is {}; valid: {}", base::in_quotes(status), base::join(kOutcomes)));
+    refuse_summary(file, fmt::format("'status' is {}; valid: {}", base::in_quotes(status), base::join(kOutcomes)));
   }
   return status;
+}
+
+double number_if_any(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || !found->is_number() ? 0 : found->get<double>();
 }
 
 // Whether the summary is that of a run that has ended by itself.
 bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) refuse(file, "not a JSON object");
+  if (!json.is_object()) refuse_summary(file, "not a JSON object");
   const std::string outcome = outcome_in(json, file);
   run.decay_budget = number_in(json, file, "decay_budget");
   run.seconds = number_in(json, file, "seconds");
+  run.parameters = number_if_any(json, "parameters");
+  run.tokens = number_if_any(json, "tokens");
+  for (const char* key : kProvenance) {
+    const auto found = json.find(key);
+    if (found == json.end()) continue;
+    run.provenance.emplace_back(key, found->is_string() ? found->get<std::string>() : found->dump());
+  }
   const double loss = number_in(json, file, "val_loss"), bits = number_in(json, file, "val_bpb"),
                accuracy = number_in(json, file, "val_accuracy");
   if (outcome == "stopped") return false;
@@ -78,29 +77,8 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
   return true;
 }
 
-std::string last_line(std::string_view text) {
-  const std::size_t end = text.find_last_not_of(" \t\r\n");
-  if (end == std::string_view::npos) return "";
-  text = text.substr(0, end + 1);
-  return std::string(text.substr(text.find_last_of("\r\n") + 1));
-}
-
-FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {
-  FinishedRun result{.run = std::move(run), .loss = kNone, .bits_per_byte = kNone, .accuracy = kNone, .failure = {}};
-  const auto summary = folder / "summary.json";
-  const auto text = content_of(summary);
-  if (text && read_summary(result, summary, *text)) return result;
-  if (const auto words = content_of(folder / "failure.txt")) {
-    result.status = RunStatus::failed;
-    result.failure = last_line(*words);
-  } else if (!text && content_of(folder / "config.toml")) {
-    result.status = RunStatus::running;
-  }
-  return result;
-}
-
 [[noreturn]] void refuse_directory(const std::filesystem::path& directory, std::string_view why) {
-  throw Error(Fault::usage, fmt::format("{} is no study: {}", base::in_quotes(directory.string()), why));
+  throw Error(Fault::usage, fmt::format("{} is not a study: {}", base::in_quotes(directory.string()), why));
 }
 
 void check_arm(const Results& results, const std::string& arm) {
@@ -110,6 +88,25 @@ void check_arm(const Results& results, const std::string& arm) {
 }
 
 }  // namespace
+
+std::filesystem::path folder_of(const Results& results, const FinishedRun& run) {
+  return results.directory / "runs" / run.run.folder;
+}
+
+FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {
+  FinishedRun result{.run = std::move(run), .loss = kUnknown, .bits_per_byte = kUnknown, .accuracy = kUnknown, .failure = {}};
+  const base::Reading reading{.fault = Fault::failure};
+  const auto summary = folder / "summary.json";
+  const auto text = base::read_file_if_any(summary, reading);
+  if (text && read_summary(result, summary, *text)) return result;
+  if (const auto said = base::read_file_if_any(folder / "failure.txt", reading)) {
+    result.status = RunStatus::failed;
+    result.failure = base::last_message(*said);
+  } else if (!text && std::filesystem::exists(folder / "config.toml")) {
+    result.status = RunStatus::running;
+  }
+  return result;
+}
 
 Results read_results(const std::filesystem::path& directory) {
   std::error_code error;
@@ -127,7 +124,7 @@ Results read_results(const std::filesystem::path& directory) {
 
 std::vector<double> losses_of(const Results& results, const std::string& arm, const Overrides& point) {
   check_arm(results, arm);
-  std::vector<double> losses(results.plan.seeds.size(), kNone);
+  std::vector<double> losses(results.plan.seeds.size(), kUnknown);
   for (const FinishedRun& run : results.runs) {
     if (run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
     const auto seed = std::ranges::find(results.plan.seeds, run.run.seed);
@@ -156,7 +153,7 @@ Standing standing_of(const std::vector<double>& losses, std::ptrdiff_t left_out)
     sum += losses[seed];
     ++done;
   }
-  return {done, done == 0 ? kNone : sum / static_cast<double>(done)};
+  return {done, done == 0 ? kUnknown : sum / static_cast<double>(done)};
 }
 
 Overrides best_point(const Results& results, const std::string& arm) {
@@ -170,6 +167,12 @@ Overrides best_point(const Results& results, const std::string& arm) {
     first = standing;
   }
   return best;
+}
+
+std::vector<Overrides> best_points(const Results& results) {
+  std::vector<Overrides> points;
+  for (const Arm& arm : results.plan.arms) points.push_back(best_point(results, arm.name));
+  return points;
 }
 
 }  // namespace cautious::study

@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "run/metrics.h"
 #include "study/plan.h"
-#include "study/statistics.h"
 
 namespace cautious::study {
 
@@ -19,7 +18,9 @@ struct FinishedRun {
   RunStatus status = RunStatus::waiting;
   double loss = 0, bits_per_byte = 0, accuracy = 0;  // validation, at the end; NaN unless done
   double decay_budget = 0, seconds = 0;
-  std::string failure;  // last line of a failed run's words
+  std::string failure;                                               // why a failed run failed, in one line
+  double parameters = 0, tokens = 0;                                 // 0 until a summary says
+  std::vector<std::pair<std::string, std::string>> provenance = {};  // "cpu" and the like, as the summary says
 };
 
 struct Results {
@@ -28,7 +29,12 @@ struct Results {
   std::vector<FinishedRun> runs;  // in the order of expand()
 };
 
-// Of a directory with plan.toml and runs/; anything else is an Error(Fault::usage).
+std::filesystem::path folder_of(const Results& results, const FinishedRun& run);
+
+// What a run's directory says, which need not be there.
+FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run);
+
+// All of a directory with plan.toml and runs/; anything else is an Error(Fault::usage).
 Results read_results(const std::filesystem::path& directory);
 
 // Losses of an arm at a point, one per seed of the plan, NaN where a run is not done.
@@ -46,5 +52,6 @@ struct Standing {
 Standing standing_of(const std::vector<double>& losses, std::ptrdiff_t left_out = -1);
 // The point of the arm that is ahead of its others.
 Overrides best_point(const Results& results, const std::string& arm);
+std::vector<Overrides> best_points(const Results& results);  // of every arm of the plan
 
 }  // namespace cautious::study

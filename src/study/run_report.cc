@@ -1,14 +1,18 @@
-#include "study/run_report.h"
-
+// The report of a single run, in the form of a study's; whether a directory is one or the other; the files of both.
+#include <array>
 #include <fstream>
+#include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "report/page.h"
-#include "study/curves.h"
-#include "study/report_curves.h"
-#include "study/report_files.h"
+#include <cautious/error.h>
+
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "study/report.h"
+#include "study/report_parts.h"
 
 namespace cautious::study {
 namespace {
@@ -40,7 +44,7 @@ report::Figure figure_of(const CurveFigure& what, const std::vector<run::Metrics
 }
 
 // Training and validation in one chart.
-report::Figure losses_of(const CurveFigure& what, const std::vector<run::MetricsRow>& rows) {
+report::Figure losses_figure(const CurveFigure& what, const std::vector<run::MetricsRow>& rows) {
   report::ChartSeries training = mean_series({curve_of(rows, "loss")}), validation = mean_series({curve_of(rows, "val_loss")});
   training.name = "training";
   validation.name = "validation";
@@ -48,15 +52,13 @@ report::Figure losses_of(const CurveFigure& what, const std::vector<run::Metrics
   return curve_figure(what, {std::move(training), std::move(validation)}, "");
 }
 
-RunReport make_report(const std::filesystem::path& run) {
-  std::error_code error;
-  const auto file = run / "metrics.jsonl";
-  const std::vector<run::MetricsRow> rows = std::filesystem::exists(file, error) ? run::read_metrics(file) : std::vector<run::MetricsRow>{};
+RunReport make_run_report(const std::filesystem::path& run) {
+  const std::vector<run::MetricsRow> rows = metrics_in(run);
   RunReport report{.losses = {}, .inside = {}, .tables = {summary_table(run)}, .rows = rows.size()};
   const CurveFigure loss{.name = "loss", .title = "Loss", .y_label = "nats per token"};
   const CurveFigure end{
       .name = "loss_end", .title = "Loss, the last 40% of the steps", .y_label = "nats per token", .from = 0.6};
-  report.losses = {losses_of(loss, rows), losses_of(end, rows)};
+  report.losses = {losses_figure(loss, rows), losses_figure(end, rows)};
   for (const CurveFigure& what : inside_figures()) report.inside.push_back(figure_of(what, rows));
   return report;
 }
@@ -84,15 +86,87 @@ std::string page_of(const std::filesystem::path& run, const RunReport& report) {
   return page.finish();
 }
 
-}  // namespace
-
-std::string run_report_html(const std::filesystem::path& run) { return page_of(run, make_report(run)); }
-
 std::filesystem::path write_run_report(const std::filesystem::path& run) {
-  const RunReport report = make_report(run);
+  const RunReport report = make_run_report(run);
   std::vector<report::Figure> figures = report.losses;
   figures.insert(figures.end(), report.inside.begin(), report.inside.end());
   return write_files(run, page_of(run, report), figures, report.tables);
+}
+
+constexpr std::array kRead{"plan.toml", "config.toml", "metrics.jsonl", "summary.json", "failure.txt"};
+
+// Otherwise it is a run.
+bool is_study(const std::filesystem::path& directory) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
+    throw Error(Fault::usage,
+                fmt::format("{} is not a directory; give that of a study or of a run", base::in_quotes(directory.string())));
+  }
+  if (std::filesystem::exists(directory / "plan.toml", error)) return true;
+  if (!std::filesystem::exists(directory / "config.toml", error)) {
+    throw Error(Fault::usage, fmt::format("{} is neither a study (it has no plan.toml) nor a run (no config.toml)",
+                                          base::in_quotes(directory.string())));
+  }
+  return false;
+}
+
+// Size and time of the files in one directory.
+void append_stamp(std::string& stamp, const std::filesystem::path& directory) {
+  for (const char* name : kRead) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(directory / name, error);
+    if (error) continue;
+    const auto time = std::filesystem::last_write_time(directory / name, error);
+    stamp += fmt::format("{}/{} {} {}\n", directory.filename().string(), name, size, time.time_since_epoch().count());
+  }
+}
+
+std::filesystem::path folder_in(const std::filesystem::path& directory, const char* name) {
+  std::filesystem::path folder = directory / name;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(Fault::failure, fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  return folder;
+}
+
+}  // namespace
+
+std::filesystem::path write_files(const std::filesystem::path& directory, const std::string& page,
+                                  const std::vector<report::Figure>& figures, const std::vector<report::Table>& tables) {
+  const std::filesystem::path drawn = folder_in(directory, "figures"), written = folder_in(directory, "tables");
+  for (const report::Figure& figure : figures) base::write_atomically(drawn / (figure.name + ".svg"), figure.svg);
+  for (const report::Table& table : tables) {
+    base::write_atomically(written / (table.name + ".csv"), to_csv(table));
+    base::write_atomically(written / (table.name + ".md"), to_markdown(table));
+    base::write_atomically(written / (table.name + ".tex"), to_latex(table));
+  }
+  base::write_atomically(directory / "report.html", page);
+  return directory / "report.html";
+}
+
+std::filesystem::path write_report_of(const std::filesystem::path& directory) {
+  if (!is_study(directory)) return write_run_report(directory);
+  const Results results = read_results(directory);
+  return write_report(results, verdict_of(results));
+}
+
+std::string html_of(const std::filesystem::path& directory) {
+  if (!is_study(directory)) return page_of(directory, make_run_report(directory));
+  const Results results = read_results(directory);
+  return report_html(results, verdict_of(results));
+}
+
+std::string stamp_of(const std::filesystem::path& directory) {
+  std::string stamp;
+  append_stamp(stamp, directory);
+  std::error_code error;
+  std::set<std::filesystem::path> runs;  // in an order that does not change
+  for (std::filesystem::directory_iterator entry(directory / "runs", error), end; !error && entry != end;
+       entry.increment(error)) {
+    runs.insert(entry->path());
+  }
+  for (const std::filesystem::path& run : runs) append_stamp(stamp, run);
+  return stamp;
 }
 
 }  // namespace cautious::study

@@ -1,5 +1,5 @@
-// One thread that starts processes, looks after them a few times a second and tells the watcher. What a run has come to is read
-// from its directory, never taken from the process.
+// One thread that starts processes, looks after them a few times a second and tells the watcher. A run's result is read from
+// its directory, never taken from the process.
 #include "study/runner.h"
 
 #include <fmt/format.h>
@@ -17,10 +17,10 @@
 
 #include <cautious/error.h>
 #include "base/atomic_file.h"
-#include "base/text.h"
-#include "study/controls.h"
 #include "base/process.h"
-#include "study/study_directory.h"
+#include "base/text.h"
+#include "run/decay_trace.h"
+#include "run/metrics.h"
 
 namespace cautious::study {
 namespace {
@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 // The runs share the machine: each computes with one thread and none waits by spinning.
 const std::vector<std::string> kEnvironment{"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"};
 
-std::string ending(int status, const fs::path& program) {
+std::string ending_of(int status, const fs::path& program) {
   const std::string name = program.filename().string();
   if (WIFSIGNALED(status)) return fmt::format("{} was ended by signal {}", name, WTERMSIG(status));
   return fmt::format("{} ended with code {} and no result", name, WEXITSTATUS(status));
@@ -43,10 +43,55 @@ bool saved_and_left(int status) {
   return WEXITSTATUS(status) == 128 + SIGTERM || WEXITSTATUS(status) == 128 + SIGINT;
 }
 
+// Controls and their reference runs: what controls are configured with, and which runs are of no use to each other any more.
+class Controls {
+ public:
+  // All three must outlive it; `runs` are those of the plan, as they change.
+  Controls(const StudyDirectory& directory, const Plan& plan, const std::vector<FinishedRun>& runs)
+      : directory_(directory), plan_(plan), runs_(runs) {}
+
+  // The run's configuration, with the directory of its reference run.
+  run::RunConfig config_of(const PlannedRun& run) const {
+    run::RunConfig config = run.config;
+    if (run.follows < 0) return config;
+    const auto arm = std::ranges::find(plan_.arms, run.arm, &Arm::name);
+    const bool density = arm != plan_.arms.end() && !arm->density_of.empty();
+    const fs::path reference = directory_.run(runs_[static_cast<std::size_t>(run.follows)].run);
+    (density ? config.optimizer.density_from : config.optimizer.budget_from) = reference.string();
+    return config;
+  }
+
+  // A run that had no controls wrote no trace, and one cannot be had later; a control that has not ended reads the trace where
+  // its configuration says, and the study may have been moved.
+  bool must_begin_again(std::size_t run) const {
+    const FinishedRun& one = runs_[run];
+    const fs::path folder = directory_.run(one.run), file = folder / "config.toml";
+    if (one.status == RunStatus::diverged || !fs::exists(file)) return false;
+    if (is_awaited(run) && !fs::exists(folder / run::kDecayTrace)) return true;
+    if (one.run.follows < 0 || one.status == RunStatus::done) return false;
+    const run::RunConfig now = config_of(one.run), then = run::read_config({.file = file, .preset = "", .overrides = {}});
+    return now.optimizer.density_from != then.optimizer.density_from || now.optimizer.budget_from != then.optimizer.budget_from;
+  }
+
+ private:
+  // Whether it has a control that has not ended.
+  bool is_awaited(std::size_t run) const {
+    return std::ranges::any_of(runs_, [&](const FinishedRun& other) {
+      return other.run.follows == static_cast<std::ptrdiff_t>(run) && other.status != RunStatus::done &&
+             other.status != RunStatus::diverged;
+    });
+  }
+
+  const StudyDirectory& directory_;
+  const Plan& plan_;
+  const std::vector<FinishedRun>& runs_;
+};
+
 class Runner {
  public:
-  Runner(const StudyDirectory& directory, const Plan& plan, const RunnerOptions& options);
+  Runner(const StudyDirectory& directory, const Plan& plan, std::vector<PlannedRun> runs, const RunnerOptions& options);
   bool go();
+  std::vector<FinishedRun> take_runs() { return std::move(runs_); }
 
  private:
   void make_ready(std::size_t run);
@@ -57,7 +102,7 @@ class Runner {
   void fail(std::size_t run, std::string why);
   void stop();
   void tell(bool at_once);
-  double part_done(const FinishedRun& run) const;
+  double fraction_done(const FinishedRun& run) const;
 
   const StudyDirectory& directory_;
   const RunnerOptions& options_;
@@ -69,16 +114,20 @@ class Runner {
   Clock::time_point told_{};
 };
 
-Runner::Runner(const StudyDirectory& directory, const Plan& plan, const RunnerOptions& options)
-    : directory_(directory), options_(options), runs_(read_results(directory.path()).runs), controls_(directory, plan, runs_) {
+Runner::Runner(const StudyDirectory& directory, const Plan& plan, std::vector<PlannedRun> runs, const RunnerOptions& options)
+    : directory_(directory), options_(options), controls_(directory, plan, runs_) {
+  for (PlannedRun& run : runs) {
+    const fs::path folder = directory.run(run);
+    runs_.push_back(options.read(folder, std::move(run)));
+  }
   for (std::size_t i = 0; i < runs_.size(); ++i) make_ready(i);
-  for (const FinishedRun& run : runs_) progress_.push_back(part_done(run));
+  for (const FinishedRun& run : runs_) progress_.push_back(fraction_done(run));
 }
 
 void Runner::make_ready(std::size_t run) {
   FinishedRun& one = runs_[run];
   if (controls_.must_begin_again(run)) {
-    directory_.log(fmt::format("{}: begins again, for what it follows or what follows it has changed", one.run.folder));
+    directory_.log(fmt::format("{}: begins again, because its reference run or its controls have changed", one.run.folder));
     fs::remove_all(directory_.run(one.run));
     one.status = RunStatus::waiting;
   }
@@ -91,12 +140,12 @@ bool Runner::start_waiting() {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     const FinishedRun& one = runs_[i];
     if (one.status != RunStatus::waiting) continue;
-    const FinishedRun* const leader = one.run.follows < 0 ? nullptr : &runs_[static_cast<std::size_t>(one.run.follows)];
-    if (leader != nullptr && (leader->status == RunStatus::failed || leader->status == RunStatus::diverged)) {
-      fail(i, fmt::format("the run it follows, {}, {}", leader->run.folder,
-                          leader->status == RunStatus::failed ? "failed" : "diverged"));
+    const FinishedRun* const reference = one.run.follows < 0 ? nullptr : &runs_[static_cast<std::size_t>(one.run.follows)];
+    if (reference != nullptr && (reference->status == RunStatus::failed || reference->status == RunStatus::diverged)) {
+      fail(i, fmt::format("its reference run, {}, {}", reference->run.folder,
+                          reference->status == RunStatus::failed ? "failed" : "diverged"));
       changed = true;
-    } else if ((leader == nullptr || leader->status == RunStatus::done) &&
+    } else if ((reference == nullptr || reference->status == RunStatus::done) &&
                working_.size() < static_cast<std::size_t>(options_.jobs)) {
       start(i);
       changed = true;
@@ -109,15 +158,15 @@ void Runner::start(std::size_t run) {
   FinishedRun& one = runs_[run];
   const fs::path out = directory_.run(one.run), config = directory_.config(one.run);
   fs::remove(out / "failure.txt");
-  std::vector<std::string> words{options_.program.string(), "train", "--out", out.string(), "--quiet"};
+  std::vector<std::string> command{options_.program.string(), "train", "--out", out.string(), "--quiet"};
   const bool resume = fs::exists(out / "config.toml");
   if (resume) {
-    words.push_back("--resume");
+    command.push_back("--resume");
   } else {
     base::write_atomically(config, to_toml(controls_.config_of(one.run)));
-    words.insert(words.end(), {"--config", config.string()});
+    command.insert(command.end(), {"--config", config.string()});
   }
-  working_.emplace(run, base::Process(std::move(words), kEnvironment, directory_.words(one.run)));
+  working_.emplace(run, base::Process(std::move(command), kEnvironment, directory_.said(one.run)));
   one.status = RunStatus::running;
   directory_.log(fmt::format("{}: {}", one.run.folder, resume ? "continued" : "started"));
 }
@@ -142,24 +191,22 @@ bool Runner::collect() {
 void Runner::conclude(std::size_t run, int status) {
   FinishedRun& one = runs_[run];
   const std::string folder = one.run.folder;
-  Results now = read_results(directory_.path());
-  one = std::move(now.runs.at(run));
+  const fs::path said = directory_.said(one.run);
+  one = options_.read(directory_.run(one.run), one.run);
   if (one.status == RunStatus::done) {
     directory_.log(fmt::format("{}: done, validation loss {}", folder, base::to_text(one.loss)));
   } else if (one.status == RunStatus::diverged) {
-    directory_.log(fmt::format("{}: {}", folder, last_line(directory_.words(one.run))));
+    directory_.log(fmt::format("{}: {}", folder, base::last_message_in(said)));
   } else if (stopping_ && saved_and_left(status)) {
     one.status = RunStatus::waiting;
     directory_.log(fmt::format("{}: interrupted", folder));
   } else {
-    const std::string words = WIFSIGNALED(status) ? "" : last_line(directory_.words(one.run));
-    fail(run, words.empty() ? ending(status, options_.program) : words);
+    const std::string reason = WIFSIGNALED(status) ? "" : base::last_message_in(said);
+    fail(run, reason.empty() ? ending_of(status, options_.program) : reason);
   }
 }
 
 void Runner::fail(std::size_t run, std::string why) {
-  constexpr std::string_view kSpeaker = "cautious: ";
-  if (why.starts_with(kSpeaker)) why.erase(0, kSpeaker.size());
   FinishedRun& one = runs_[run];
   const fs::path folder = directory_.run(one.run);
   fs::create_directories(folder);
@@ -175,10 +222,14 @@ void Runner::stop() {
   for (auto& [run, process] : working_) process.terminate();
 }
 
-double Runner::part_done(const FinishedRun& run) const {
+double Runner::fraction_done(const FinishedRun& run) const {
   if (run.status == RunStatus::done) return 1;
   const auto steps = static_cast<double>(std::max<std::int64_t>(1, steps_of(run.run.config)));
-  return std::clamp(static_cast<double>(last_step(directory_.run(run.run))) / steps, 0.0, 1.0);
+  try {
+    return std::clamp(static_cast<double>(run::last_step(directory_.run(run.run) / "metrics.jsonl")) / steps, 0.0, 1.0);
+  } catch (const Error&) {
+    return 0;  // the report names a damaged file; it does not stop the runs
+  }
 }
 
 void Runner::tell(bool at_once) {
@@ -188,7 +239,7 @@ void Runner::tell(bool at_once) {
   told_ = now;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     const bool moves = runs_[i].status == RunStatus::running || runs_[i].status == RunStatus::done;
-    if (moves && progress_[i] < 1) progress_[i] = part_done(runs_[i]);
+    if (moves && progress_[i] < 1) progress_[i] = fraction_done(runs_[i]);
   }
   options_.watch(runs_, progress_);
 }
@@ -228,12 +279,13 @@ void check_data(const std::vector<PlannedRun>& runs) {
 
 }  // namespace
 
-bool run_study(const Plan& plan, const fs::path& directory, const RunnerOptions& options) {
-  const std::vector<PlannedRun> runs = expand(plan);
+StudyEnd run_study(const Plan& plan, std::vector<PlannedRun> runs, const fs::path& directory, const RunnerOptions& options) {
   check_options(options);
   check_data(runs);
   const StudyDirectory study(directory, plan, runs);
-  return Runner(study, plan, options).go();
+  Runner runner(study, plan, std::move(runs), options);
+  const bool finished = runner.go();
+  return {{.directory = directory, .plan = plan, .runs = runner.take_runs()}, finished};
 }
 
 }  // namespace cautious::study

@@ -17,25 +17,18 @@ namespace {
 constexpr double kLevel = 0.05;
 
 const Arm& arm_named(const Plan& plan, const std::string& name) {
-  const auto found = std::find_if(plan.arms.begin(), plan.arms.end(), [&](const Arm& arm) { return arm.name == name; });
+  const auto found = std::ranges::find(plan.arms, name, &Arm::name);
   if (found == plan.arms.end()) throw Error(Fault::usage, fmt::format("the plan has no arm '{}'", name));
   return *found;
 }
 
-bool follows(const Plan& plan, const std::string& control, const std::string& followed) {
-  const Arm& arm = arm_named(plan, control);
-  return arm.density_of == followed || arm.budget_of == followed;
+bool is_control_of(const Plan& plan, const std::string& control, const std::string& reference) {
+  return arm_named(plan, control).reference() == reference;
 }
 
-// What a control keeps of the arm it follows.
-std::string control_words(const Plan& plan, const std::string& control) {
+// What a control has in common with its reference arm.
+std::string control_text(const Plan& plan, const std::string& control) {
   return arm_named(plan, control).density_of.empty() ? "plain decay of the same budget" : "a random mask of the same density";
-}
-
-std::string words_of(const Overrides& point) {
-  std::vector<std::string> words;
-  for (const auto& [key, value] : point) words.push_back(fmt::format("{}={}", run::without_section(key), value));
-  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 // For every seed the point of the arm that is ahead on the other seeds; the first where they do not tell.
@@ -88,7 +81,7 @@ std::string tests_text(const ContrastResult& result) {
 
 double half_width(const Paired& paired) { return (paired.interval.high - paired.interval.low) / 2; }
 
-std::string figures(const ContrastResult& result) {
+std::string amount_text(const ContrastResult& result) {
   return fmt::format("{:.4f} +/- {:.4f} nats {}", std::abs(result.paired.difference), half_width(result.paired),
                      tests_text(result));
 }
@@ -102,7 +95,7 @@ std::string sentence_of(const ContrastResult& result, const std::string& a, cons
   }
   if (significant(paired)) {
     return fmt::format("{} has a {} validation loss than {}, by {}", a, paired.difference < 0 ? "lower" : "higher", b,
-                       figures(result));
+                       amount_text(result));
   }
   const std::string needed = result.needed > 1000 ? "more than 1000" : std::to_string(result.needed);
   return fmt::format(
@@ -133,7 +126,8 @@ ContrastResult judged(const Contrast& contrast, std::string name, const std::vec
 }
 
 ContrastResult best_against_best(const Results& results, const Contrast& contrast) {
-  const bool a_leads = follows(results.plan, contrast.b, contrast.a), b_leads = follows(results.plan, contrast.a, contrast.b);
+  const bool a_leads = is_control_of(results.plan, contrast.b, contrast.a),
+             b_leads = is_control_of(results.plan, contrast.a, contrast.b);
   const std::vector<Overrides> points_a = chosen_points(results, b_leads ? contrast.b : contrast.a);
   const std::vector<Overrides> points_b = chosen_points(results, a_leads ? contrast.a : contrast.b);
   std::vector<std::string> keys;
@@ -151,29 +145,30 @@ void point_by_point(const Results& results, const Contrast& contrast, std::vecto
   for (const Overrides& point : points_a.size() >= points_b.size() ? points_a : points_b) {
     const Overrides &at_a = points_a.size() == 1 ? points_a[0] : point, &at_b = points_b.size() == 1 ? points_b[0] : point;
     ContrastResult result =
-        judged(contrast, fmt::format("{} - {}{}{}", contrast.a, contrast.b, point.empty() ? "" : " at ", words_of(point)),
+        judged(contrast, fmt::format("{} - {}{}{}", contrast.a, contrast.b, point.empty() ? "" : " at ", point_text(point)),
                losses_of(results, contrast.a, at_a), losses_of(results, contrast.b, at_b));
-    if (!point.empty()) result.sentence = fmt::format("at {} {}", words_of(point), result.sentence);
+    if (!point.empty()) result.sentence = fmt::format("at {} {}", point_text(point), result.sentence);
     all.push_back(std::move(result));
   }
 }
 
 // What a comparison with a control adds to a difference.
 std::string control_clause(const Plan& plan, const ContrastResult& result) {
-  const std::string control = control_words(plan, result.contrast.b);
+  const std::string control = control_text(plan, result.contrast.b);
   if (result.paired.n < 2) return fmt::format("too few seeds to compare it with {}", control);
   if (significant(result.paired)) {
-    return fmt::format("it is {} than {}, by {}", result.paired.difference < 0 ? "better" : "worse", control, figures(result));
+    return fmt::format("it is {} than {}, by {}", result.paired.difference < 0 ? "better" : "worse", control,
+                       amount_text(result));
   }
   return fmt::format("not distinguishable from {}: {:+.4f} +/- {:.4f} nats {}", control, result.paired.difference,
                      half_width(result.paired), tests_text(result));
 }
 
-std::string summary(const Plan& plan, const std::vector<ContrastResult>& contrasts) {
+std::string summary_of(const Plan& plan, const std::vector<ContrastResult>& contrasts) {
   std::string text;
   for (const ContrastResult& result : contrasts) {
     if (!result.primary) continue;
-    const bool control = !text.empty() && follows(plan, result.contrast.b, result.contrast.a);
+    const bool control = !text.empty() && is_control_of(plan, result.contrast.b, result.contrast.a);
     text += (text.empty() ? "" : "; ") + (control ? control_clause(plan, result) : result.sentence);
   }
   return text.empty() ? "no contrast was fixed beforehand: everything here is exploratory" : text;
@@ -198,7 +193,7 @@ Verdict verdict_of(const Results& results) {
   std::stable_partition(verdict.contrasts.begin(), verdict.contrasts.end(), [](const ContrastResult& r) { return r.primary; });
   verdict.exploratory = static_cast<std::size_t>(
       std::count_if(verdict.contrasts.begin(), verdict.contrasts.end(), [](const ContrastResult& r) { return !r.primary; }));
-  verdict.sentence = summary(results.plan, verdict.contrasts) + diverged_clause(results);
+  verdict.sentence = summary_of(results.plan, verdict.contrasts) + diverged_clause(results);
   return verdict;
 }
 

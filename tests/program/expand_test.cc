@@ -1,4 +1,4 @@
-// The runs of a plan: which there are, what they are made of, and what tells one from another.
+// The runs of a plan: which there are, what they are made of, and what distinguishes one from another.
 #include <map>
 #include <set>
 
@@ -117,8 +117,8 @@ optimizer.lr = 2.0
   EXPECT_EQ(runs[1].config.optimizer.lr, 2);
 }
 
-// The controls stand before what they follow, set keys of their own, and follow a part that decays and one that does not.
-TEST_F(Expand, ControlsStartFromTheArmTheyFollow) {
+// The controls come before their reference arms, set keys of their own, and of these one decays everywhere and one does not.
+TEST_F(Expand, ControlsStartFromTheirReferenceArm) {
   const auto runs = expand(read(R"(seeds = [0, 1]
 [base]
 optimizer.name = "muon"
@@ -164,7 +164,7 @@ optimizer.rest.decay = "gradient"
 }
 
 // With densities a part that does not decay has density 0; a budget is spent by plain coupling.
-TEST_F(Expand, ControlsLeaveOpenWhatTheFollowedRunDecides) {
+TEST_F(Expand, ControlsLeaveOpenWhatTheReferenceRunDecides) {
   Plan plan = small({{"optimizer.name", "muon"}, {"optimizer.rest.decay", "none"}});
   plan.arms[0].overrides = {{"optimizer.decay", "cautious"}, {"optimizer.coupling", "independent"}};
   plan.arms.push_back({"density", {}, "a", ""});
@@ -176,21 +176,20 @@ TEST_F(Expand, ControlsLeaveOpenWhatTheFollowedRunDecides) {
   EXPECT_EQ(name_of(runs[2].config.optimizer.recipe.coupling), "plain");
 }
 
-TEST_F(Expand, ControlsThatCannotFollow) {
+TEST_F(Expand, ControlsThatDoNotFitTheirReference) {
   Plan plan = small({{"train.steps", "10"}});
   plan.arms.push_back({"b", {{"train.steps", "9"}}, "a", ""});
   EXPECT_EQ(expand(plan).at(1).config.train.steps, 9);
   plan.arms[1].overrides = {{"train.steps", "11"}};
   EXPECT_EQ(message([&] { expand(plan); }),
-            "arm 'b' has 11 steps, but arm 'a', which it follows, has 10; remove what makes it longer");
+            "arm 'b' has 11 steps, but its reference arm 'a' has 10; remove what makes it longer");
   plan.arms[1].overrides = {{"model.layers", "1"}};
-  EXPECT_EQ(message([&] { expand(plan); }),
-            "arm 'b' has another model than arm 'a', which it follows; remove its keys of model");
+  EXPECT_EQ(message([&] { expand(plan); }), "arm 'b' has another model than its reference arm 'a'; remove its keys of model");
   plan.arms[1] = {"b", {{"optimizer.coupling", "squared"}}, "", "a"};
   EXPECT_EQ(message([&] { expand(plan); }), "arm 'b' sets optimizer.coupling, which budget_of decides; remove one of them");
 }
 
-// A followed random arm has a density, which plain decay has not.
+// A random arm has a density, which plain decay has not.
 TEST_F(Expand, ControlsOfARandomArm) {
   const auto runs = expand(read(R"(seeds = 1
 [grid]
@@ -233,6 +232,109 @@ TEST_F(Expand, Errors) {
   plan.seeds = {};
   plan.arms.pop_back();
   EXPECT_EQ(message([&] { expand(plan); }), "there are no seeds; write seeds = [0, 1, 2], or seeds = 3");
+}
+
+// What a run's hash is of: all that changes its numbers, and nothing else.
+std::string hash_with(const Overrides& base) { return expand(small(base)).at(0).hash; }
+
+// Every key of a run, with a value that is not its usual one.
+const Overrides kChanges{{"model.preset", "nano-300k"},
+                         {"model.recompute", "true"},
+                         {"model.vocab", "300"},
+                         {"model.width", "32"},
+                         {"model.layers", "3"},
+                         {"model.heads", "4"},
+                         {"model.kv_heads", "1"},
+                         {"model.head_size", "16"},
+                         {"model.hidden", "100"},
+                         {"model.context", "64"},
+                         {"model.norm", "layer"},
+                         {"model.post_norm", "true"},
+                         {"model.qk_norm", "true"},
+                         {"model.query_scale", "true"},
+                         {"model.ffn_bias", "true"},
+                         {"model.output_bias", "true"},
+                         {"model.tied", "false"},
+                         {"model.activation", "gelu"},
+                         {"model.rope_base", "0"},
+                         {"model.attention_softcap", "5"},
+                         {"model.logit_softcap", "5"},
+                         {"model.norm_eps", "1e-5"},
+                         {"model.init", "xavier"},
+                         {"data.path", "other"},
+                         {"data.val_path", "other"},
+                         {"data.val_fraction", "0.1"},
+                         {"data.tokenizer", "x.json"},
+                         {"optimizer.name", "adamc"},
+                         {"optimizer.lr", "0.0031"},
+                         {"optimizer.beta1", "0.8"},
+                         {"optimizer.beta2", "0.95"},
+                         {"optimizer.eps", "1e-9"},
+                         {"optimizer.decay", "cautious"},
+                         {"optimizer.coupling", "squared"},
+                         {"optimizer.weight_decay", "0.2"},
+                         {"optimizer.grad_clip", "2"},
+                         {"optimizer.update_rms_clip", "1"},
+                         {"optimizer.decay_vectors", "true"},
+                         {"optimizer.moments", "bf16"},
+                         {"schedule.kind", "wsd"},
+                         {"schedule.warmup_steps", "3"},
+                         {"schedule.warmup_ratio", "0.03"},
+                         {"schedule.final", "0.2"},
+                         {"schedule.cooldown", "0.3"},
+                         {"schedule.cooldown_curve", "cosine"},
+                         {"schedule.decay_curve", "linear"},
+                         {"schedule.decay_final", "0.5"},
+                         {"train.steps", "10"},
+                         {"train.tokens", "10000"},
+                         {"train.tokens_per_param", "21"},
+                         {"train.batch_size", "8"},
+                         {"train.grad_accum", "2"},
+                         {"train.seq_len", "32"},
+                         {"eval.every", "100"},
+                         {"eval.tokens", "1000"}};
+const Overrides kRecords{{"data.cache", "x"},     {"checkpoint.every", "7"},    {"checkpoint.keep", "3"},   {"log.every", "3"},
+                         {"log.tensors", "true"}, {"log.tensorboard", "false"}, {"log.decay_trace", "true"}};
+
+TEST(ExpandHash, IsOfWhatChangesTheNumbers) {
+  const Overrides base{{"model.preset", "nano-100k"}};
+  const std::string hash = hash_with(base);
+  std::set<std::string> hashes{hash}, tried;
+  for (const auto& change : kChanges) {
+    EXPECT_TRUE(
+        hashes.insert(hash_with(change.first == "model.preset" ? Overrides{change} : Overrides{base[0], change})).second)
+        << change.first;
+    tried.insert(change.first);
+  }
+  for (const auto& change : kRecords) {
+    EXPECT_EQ(hash_with({base[0], change}), hash) << change.first;
+    tried.insert(change.first);
+  }
+  tried.insert({"train.seed", "train.threads", "optimizer.density_from", "optimizer.budget_from"});
+  for (const run::ConfigKey& key : run::config_keys(run::RunConfig{})) EXPECT_TRUE(tried.contains(key.name)) << key.name;
+  Plan other = small(base);
+  other.seeds = {1};
+  EXPECT_NE(expand(other)[0].hash, hash);
+}
+
+TEST(ExpandHash, IsOfTheConfigurationNotOfItsWords) {
+  const std::string hash = hash_with({{"optimizer.lr", "1e-3"}, {"train.steps", "10"}});
+  EXPECT_EQ(hash_with({{"train.steps", "1e1"}, {"optimizer.lr", "0.0010"}, {"optimizer.beta1", "0.9"}}), hash);
+  Plan renamed = small({{"optimizer.lr", "1e-3"}, {"train.steps", "10"}});
+  renamed.arms[0].name = "b";
+  EXPECT_EQ(expand(renamed)[0].hash, hash);
+}
+
+TEST(ExpandHash, OfAControlIsOfTheReferenceRunToo) {
+  const auto hash = [](std::string reference_lr, bool density) {
+    Plan plan = small({});
+    plan.arms[0].overrides = {{"optimizer.decay", "cautious"}, {"optimizer.lr", std::move(reference_lr)}};
+    plan.arms.push_back({"b", {{"optimizer.lr", "3"}}, density ? "a" : "", density ? "" : "a"});
+    return expand(plan).at(1).hash;
+  };
+  EXPECT_EQ(hash("1", true), hash("1", true));
+  EXPECT_NE(hash("1", true), hash("2", true)) << "its own configuration is the same";
+  EXPECT_NE(hash("1", true), hash("1", false));
 }
 
 }  // namespace expand_test

@@ -1,6 +1,6 @@
 // A stand-in for cautious-train: a shell script that takes the same words and leaves the same files. What a run does depends
-// on the arm in its folder's name: bad fails, wild diverges, gone is killed, long goes on until it is told to save, others are
-// done.
+// on the arm in its folder's name: bad fails, wild diverges, gone is killed, long continues until it is told to save, others
+// are done.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ say begin
 if [ -e "$out/failure.txt" ]; then echo "not empty" >&2; exit 2; fi
 if [ $how = new ] && [ -e "$out/config.toml" ]; then echo "there is a run" >&2; exit 2; fi
 case $name in
-  bad*) if [ ! -e "$here/mended" ]; then echo "some words" >&2; echo "cautious: no memory" >&2; exit 1; fi;;
+  bad*) if [ ! -e "$here/fixed" ]; then echo "some words" >&2; echo "cautious: no memory" >&2; exit 1; fi;;
   gone*) kill -9 $$;;
 esac
 mkdir -p "$out"
@@ -87,8 +87,12 @@ class FakeStudy : public RunFiles {
     return plan;
   }
 
+  // Whether it came to its end.
   bool run(const Plan& plan, int jobs = 1) const {
-    return run_study(plan, study(), {.program = program(), .jobs = jobs, .stop = {}, .watch = {}});
+    return run(plan, study(), {.program = program(), .jobs = jobs, .stop = {}, .watch = {}});
+  }
+  static bool run(const Plan& plan, const std::filesystem::path& directory, const RunnerOptions& options) {
+    return run_study(plan, expand(plan), directory, options).finished;
   }
 
   // Of all processes so far: what ("begin" or "end"), which run, new or resumed, when.
@@ -103,11 +107,11 @@ class FakeStudy : public RunFiles {
 
   std::map<std::string, FinishedRun> by_arm() const {
     std::map<std::string, FinishedRun> found;
-    for (const FinishedRun& run : read_results(study()).runs) found[run.run.arm] = run;
+    for (const FinishedRun& one : read_results(study()).runs) found[one.run.arm] = one;
     return found;
   }
 
-  std::filesystem::path folder(const FinishedRun& run) const { return study() / "runs" / run.run.folder; }
+  std::filesystem::path folder(const FinishedRun& one) const { return study() / "runs" / one.run.folder; }
 };
 
 }  // namespace cautious::study

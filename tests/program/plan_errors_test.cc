@@ -13,7 +13,7 @@ constexpr std::string_view kSections = "model, data, optimizer, optimizer.rest, 
 TEST_F(PlanErrors, UnreadableFiles) {
   EXPECT_EQ(message([] { read_plan("no/such.toml"); }), "no/such.toml: cannot read the plan: No such file or directory");
   EXPECT_EQ(message([&] { read_plan(directory_); }), directory_.string() + ": cannot read the plan: is a directory");
-  EXPECT_TRUE(refused("title = \n").starts_with("plan.toml:1:9: not TOML: '")) << refused("title = \n");
+  EXPECT_TRUE(refused("title = \n").starts_with("plan.toml:1:9: not TOML: ")) << refused("title = \n");
   EXPECT_TRUE(refused("seeds = 1\n\"\\u001b\" = 1\n\"\\u001b\" = 2\n").starts_with("plan.toml:3:"));
   EXPECT_TRUE(refused("x = " + std::string(10000, '[')).starts_with("plan.toml:1:"));
 }
@@ -86,7 +86,7 @@ TEST_F(PlanErrors, TheStudyDecides) {
             "remove it");
   EXPECT_EQ(
       line("optimizer.budget_from = \"x\""),
-      "plan.toml:5: optimizer.budget_from cannot be set: the study sets it to the run to follow; write budget_of = \"name "
+      "plan.toml:5: optimizer.budget_from cannot be set: the study sets it to the reference run; write budget_of = \"name "
       "of an arm\" in the arm");
 }
 
@@ -109,7 +109,7 @@ TEST_F(PlanErrors, Grid) {
 TEST_F(PlanErrors, Arms) {
   EXPECT_EQ(refused("seeds = 1\n"), "plan.toml: there is no arm; write [[arm]] and name = \"...\"");
   EXPECT_EQ(refused(with(kExample, "name = \"cwd\"", "name = \"plain\"")),
-            "plan.toml:12: an arm named 'plain' is there already in line 9; choose another name");
+            "plan.toml:12: there is already an arm named 'plain' in line 9; choose another name");
   EXPECT_EQ(refused(with(kExample, "\"cautious\"", "\"decoupled\"")),
             "plan.toml:11: arm 'cwd' is the same configuration as arm 'plain' in line 8; change or remove one of them");
   EXPECT_EQ(refused(with(kExample, "name = \"cwd\"", "name = \"c/d\"")),
@@ -134,11 +134,12 @@ TEST_F(PlanErrors, Controls) {
             "plan.toml:16: budget_of is the arm itself; name the arm that it is a control of");
   EXPECT_EQ(
       refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\n[[arm]]\nname = \"x\"\nbudget_of = \"random\"")),
-      "plan.toml:19: budget_of is 'random', which is a control itself; name the arm that it follows: 'cwd'");
+      "plan.toml:19: budget_of is 'random', which is a control itself; name the arm that it is a control of: 'cwd'");
   EXPECT_EQ(refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\nbudget_of = \"cwd\"")),
             "plan.toml:16: density_of and budget_of are both set; keep one");
-  EXPECT_EQ(refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\ngrid = false")),
-            "plan.toml:17: grid is false, but true for arm 'cwd', which this one follows point by point; remove the key");
+  EXPECT_EQ(
+      refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\ngrid = false")),
+      "plan.toml:17: grid is false, but true for arm 'cwd', with which this one is compared point by point; remove the key");
   EXPECT_EQ(refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\noptimizer.decay = \"random\"")),
             "plan.toml:17: arm 'random' sets optimizer.decay, which density_of decides; remove one of them");
 }
@@ -156,10 +157,10 @@ TEST_F(PlanErrors, Seeds) {
   const auto line = [&](std::string_view seeds) { return refused(with(kExample, "seeds = [0, 1, 2]", seeds)); };
   EXPECT_EQ(line(""), "plan.toml: there are no seeds; write seeds = [0, 1, 2], or seeds = 3");
   EXPECT_EQ(line("seeds = []"), "plan.toml:2: there are no seeds; write seeds = [0, 1, 2], or seeds = 3");
-  EXPECT_EQ(line("seeds = [3, 1, 3]"), "plan.toml:2: seed 3 is there twice");
+  EXPECT_EQ(line("seeds = [3, 1, 3]"), "plan.toml:2: seed 3 occurs twice");
   EXPECT_EQ(line("seeds = 0"), "plan.toml:2: seeds is 0; valid as a number: 1 to 10000");
   EXPECT_EQ(line("seeds = [1, -2]"), "plan.toml:2: seeds has -2" + valid);
-  EXPECT_EQ(line("seeds = [1.5]"), "plan.toml:2: seeds has an entry that is no whole number" + valid);
+  EXPECT_EQ(line("seeds = [1.5]"), "plan.toml:2: seeds has 1.5" + valid);
   EXPECT_EQ(line("seeds = \"1\""), "plan.toml:2: seeds is neither an array nor a number" + valid);
 }
 

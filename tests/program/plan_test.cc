@@ -134,7 +134,7 @@ TEST_F(PlanText, EveryPartInTheOrderOfTheFile) {
   EXPECT_EQ(plan.arms[2].budget_of, "A-1_b+c.d");
   EXPECT_TRUE(plan.arms[2].grid);
   EXPECT_FALSE(plan.arms[3].grid);
-  EXPECT_FALSE(plan.arms[4].grid) << "a control has the grid of the arm it follows";
+  EXPECT_FALSE(plan.arms[4].grid) << "a control has the grid of its reference arm";
   ASSERT_EQ(plan.contrasts.size(), 2u);
   EXPECT_TRUE(plan.contrasts[0].primary);
   EXPECT_FALSE(plan.contrasts[0].best);

@@ -1,10 +1,13 @@
-// The plans of the paper's experiments: sound at every scale, quick where they say so, with the paper's numbers beside them.
+// Plans that the program makes: the paper's experiments (sound at every scale, quick where they say so, with the paper's
+// numbers beside them), the stages of successive halving, comparisons.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "base/text.h"
+#include "study/compare.h"
 #include "study/reproduce.h"
 #include "study_plan.h"
 
@@ -166,15 +169,17 @@ TEST(Scale, WhatIsWrongIsALine) {
     return message([&] { read_experiment({"x", with(kScaled, part, other)}, Scale::quick); });
   };
   EXPECT_EQ(refused("arm.\"plain\"", "arm.\"plan\""),
-            "x.toml:22: [scale.quick] no arm named 'plan'; did you mean 'plain'? choices: plain, cwd");
-  EXPECT_EQ(refused("seeds = 2", "seeds = 0"), "x.toml:18: seeds is no whole number from 1 to 1000");
+            "x.toml:22: [scale.quick]: no arm named 'plan'; did you mean 'plain'? choices: plain, cwd");
+  EXPECT_EQ(refused("seeds = 2", "seeds = 0"), "x.toml:18: seeds is 0, not a whole number from 1 to 1000");
   EXPECT_EQ(refused("[scale.quick]", "[scale.quik]"),
             "x.toml:17: no key of [scale] named 'quik'; did you mean 'quick'? choices: quick, full");
   EXPECT_EQ(
       refused("about = \"Two.\"", "abot = \"Two.\""),
       "x.toml:19: no key of [scale.quick] named 'abot'; did you mean 'about'? choices: seeds, about, stages, base, grid, arm");
-  EXPECT_EQ(refused("reproduces = [\"x\"]", "reproduces = 1"), "x.toml:1: reproduces is missing or no array of names");
-  EXPECT_EQ(refused("[1, 2]", "1"), "x.toml:21: optimizer.lr of [scale.quick] is not an array");
+  EXPECT_EQ(refused("reproduces = [\"x\"]", "reproduces = 1"), "x.toml:1: reproduces is missing or not an array of names");
+  EXPECT_EQ(refused("[1, 2]", "1"),
+            "x.toml:21: optimizer.lr of [scale.quick] is '1', not an array; write \"optimizer.lr\" = [...], or put the key "
+            "under [base]");
 }
 
 // By hand: 117056 parameters, 799,000 operations per token, 7 steps of 16 x 128 tokens, and 131072 of the validation data.
@@ -189,6 +194,127 @@ TEST(Cost, CountsOperationsOfRunsAndStages) {
   experiment.plan.seeds = {0, 1};
   EXPECT_EQ(cost_of(experiment).runs, 2u * (6 + 2 + 1));
   EXPECT_NEAR(cost_of(experiment).core_hours, 2 * ((6 + 2 * 2 + 1 * 4) * seconds + 9 * 3) / 3600, 1e-9);
+}
+
+// Successive halving: points as arms, the best third, twice the steps.
+Plan searched() {
+  Plan plan =
+      small({{"model.preset", "nano-100k"}, {"data.path", "gcide"}, {"train.tokens", "20480"}, {"train.batch_size", "8"}});
+  plan.grid = {{"optimizer.lr", {"0.001", "0.01"}}, {"optimizer.beta1", {"0.85", "0.9"}}};
+  plan.seeds = {0, 1};
+  return plan;
+}
+
+Results finished(const Plan& plan, const std::vector<double>& losses) {
+  Results results{.directory = "stage-1", .plan = plan, .runs = {}};
+  for (PlannedRun& run : expand(plan)) {
+    const auto arm = std::ranges::find(plan.arms, run.arm, &Arm::name) - plan.arms.begin();
+    const double loss = losses[static_cast<std::size_t>(arm)] + 0.01 * static_cast<double>(run.seed);
+    results.runs.push_back({.run = std::move(run),
+                            .status = std::isnan(loss) ? RunStatus::diverged : RunStatus::done,
+                            .loss = loss,
+                            .failure = ""});
+  }
+  return results;
+}
+
+TEST(Halving, AThirdRoundedUp) {
+  EXPECT_EQ(kept(1), 1u);
+  EXPECT_EQ(kept(3), 1u);
+  EXPECT_EQ(kept(4), 2u);
+  EXPECT_EQ(kept(12), 4u);
+  EXPECT_EQ(kept(288), 96u);
+}
+
+TEST(Halving, PointsBecomeArms) {
+  const Plan plan = without_grid(searched());
+  std::vector<std::string> names;
+  for (const Arm& arm : plan.arms) names.push_back(arm.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"lr-0.001+beta1-0.85", "lr-0.001+beta1-0.9", "lr-0.01+beta1-0.85", "lr-0.01+beta1-0.9"}));
+  EXPECT_TRUE(plan.grid.empty());
+  const auto runs = expand(plan), of_grid = expand(searched());
+  ASSERT_EQ(runs.size(), of_grid.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) EXPECT_EQ(runs[i].hash, of_grid[i].hash);  // the same runs
+}
+
+TEST(Halving, TheBestContinueWithTwiceTheSteps) {
+  const Plan plan = without_grid(searched());
+  const Plan next = next_stage(finished(plan, {2.3, 2.1, 2.4, 2.2}));
+  ASSERT_EQ(next.arms.size(), 2u);
+  EXPECT_EQ(next.arms[0].name, "lr-0.001+beta1-0.9");
+  EXPECT_EQ(next.arms[1].name, "lr-0.01+beta1-0.9");
+  EXPECT_EQ(next.seeds, plan.seeds);
+  for (const PlannedRun& run : expand(next)) EXPECT_EQ(steps_of(run.config), 40);  // 20480 tokens are 20 steps
+}
+
+TEST(Halving, RunsThatDivergedAreOut) {
+  const Plan plan = without_grid(searched());
+  const double none = std::nan("");
+  const Plan next = next_stage(finished(plan, {none, none, 9.0, none}));
+  ASSERT_EQ(next.arms.size(), 1u);
+  EXPECT_EQ(next.arms[0].name, "lr-0.01+beta1-0.85");
+  try {
+    next_stage(finished(plan, {none, none, none, none}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::failure);
+    EXPECT_STREQ(error.what(), "stage-1: no run of this stage is done; see its log.txt");
+  }
+}
+
+// The plan of `cautious compare`.
+TEST(Compare, ArmsControlsAndContrastsAreFixed) {
+  const Plan plan = compare_plan({.seeds = 2});
+  std::vector<std::string> names;
+  for (const Arm& arm : plan.arms) names.push_back(arm.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"none", "plain", "cwd", "random", "budget"}));
+  EXPECT_FALSE(plan.arms[0].grid);
+  EXPECT_EQ(plan.arms[3].density_of, "cwd");
+  EXPECT_EQ(plan.arms[4].budget_of, "cwd");
+  ASSERT_EQ(plan.grid.size(), 1u);
+  EXPECT_EQ(plan.grid[0].values, (std::vector<std::string>{"0.1", "0.4", "1"}));
+  std::vector<std::string> primary;
+  for (const Contrast& contrast : plan.contrasts) {
+    EXPECT_TRUE(contrast.best);
+    if (contrast.primary) primary.push_back(contrast.a + " - " + contrast.b);
+  }
+  EXPECT_EQ(primary, (std::vector<std::string>{"cwd - plain", "cwd - random"}));
+  EXPECT_EQ(expand(plan).size(), 2u * (1 + 4 * 3));
+}
+
+TEST(Compare, EveryOptimizerHasAPlan) {
+  for (const std::string& name : recipe_names()) {
+    SCOPED_TRACE(name);
+    for (const PlannedRun& run : expand(compare_plan({.optimizer = name, .preset = "nano-100k", .seeds = 1, .steps = 50}))) {
+      EXPECT_EQ(run.config.optimizer.name, name);
+      EXPECT_EQ(steps_of(run.config), 50);
+      EXPECT_EQ(run.config.model.preset, "nano-100k");
+    }
+  }
+}
+
+// lr times lambda is the same: 5e-3 of AdamW, 1e-3 of Lion.
+TEST(Compare, TheUsualLambdasFollowTheLearningRate) {
+  EXPECT_EQ(compare_plan({.optimizer = "lion"}).grid[0].values, (std::vector<std::string>{"0.5", "2", "5"}));
+  EXPECT_EQ(compare_plan({.lr = 0.05}).grid[0].values, (std::vector<std::string>{"0.01", "0.04", "0.1"}));
+  EXPECT_EQ(compare_plan({.optimizer = "lion", .lambdas = {3}}).grid[0].values, (std::vector<std::string>{"3"}));
+}
+
+TEST(Compare, AGivenRateAndDataAreTaken) {
+  for (const PlannedRun& run : expand(compare_plan({.data = "a.txt", .seeds = 1, .lambdas = {2}, .lr = 0.25}))) {
+    EXPECT_EQ(run.config.optimizer.lr, 0.25);
+    EXPECT_EQ(run.config.data.path, std::vector<std::string>{"a.txt"});
+    EXPECT_EQ(run.config.train.tokens_per_param, 20);
+  }
+}
+
+TEST(Compare, WhatIsWrongIsALine) {
+  EXPECT_EQ(message([] { compare_plan({.optimizer = "adamww"}); }),
+            "no optimizer named 'adamww'; did you mean 'adamw'? choices: sgd, sgdm, adam, adamw, adamc, lion, lion-k, muon");
+  EXPECT_NE(message([] { compare_plan({.lambdas = {0}}); }).find("a value of lambdas is 0"), std::string::npos);
+  EXPECT_NE(message([] { compare_plan({.seeds = 0}); }).find("seeds is 0"), std::string::npos);
+  EXPECT_NE(message([] { expand(compare_plan({.preset = "nano-100"})); }).find("did you mean 'nano-100k'"), std::string::npos);
 }
 
 }  // namespace reproduce_test

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "fake_train.h"
 
 namespace cautious::study {
@@ -37,11 +39,11 @@ TEST_F(StudyRunner, AFailureIsRecordedAndTriedAgain) {
   EXPECT_EQ(runs["bad"].failure, "no memory");
   EXPECT_EQ(runs["b"].status, RunStatus::done);
   EXPECT_EQ(runs["control"].status, RunStatus::failed);
-  EXPECT_EQ(runs["control"].failure, "the run it follows, " + runs["bad"].run.folder + ", failed");
+  EXPECT_EQ(runs["control"].failure, "its reference run, " + runs["bad"].run.folder + ", failed");
   EXPECT_EQ(content(study() / "logs" / (runs["bad"].run.folder + ".txt")), "some words\ncautious: no memory\n");
   EXPECT_EQ(calls().size(), 2u);
 
-  store(directory_ / "mended", "");
+  store(directory_ / "fixed", "");
   EXPECT_TRUE(run(plan));
   EXPECT_EQ(calls().size(), 4u);
   for (const auto& [arm, one] : by_arm()) {
@@ -71,7 +73,7 @@ TEST_F(StudyRunner, ADivergedRunIsAResult) {
   EXPECT_NE(by_arm()["control"].failure.find("diverged"), std::string::npos);
 }
 
-TEST_F(StudyRunner, AControlWaitsForTheRunItFollows) {
+TEST_F(StudyRunner, AControlWaitsForItsReferenceRun) {
   Plan plan = with_control(plan_of({"a"}, {0, 1}), "a");
   plan.arms.push_back({"budget", {}, "", "a"});
   EXPECT_TRUE(run(plan, 8));
@@ -86,10 +88,10 @@ TEST_F(StudyRunner, AControlWaitsForTheRunItFollows) {
       EXPECT_TRUE(config.log.decay_trace);
       continue;
     }
-    const FinishedRun& leader = results.runs[static_cast<std::size_t>(one.run.follows)];
-    EXPECT_EQ(leader.run.seed, one.run.seed);
-    EXPECT_GE(begin[one.run.folder], end[leader.run.folder]);
-    const std::string path = std::filesystem::absolute(folder(leader)).string();
+    const FinishedRun& reference = results.runs[static_cast<std::size_t>(one.run.follows)];
+    EXPECT_EQ(reference.run.seed, one.run.seed);
+    EXPECT_GE(begin[one.run.folder], end[reference.run.folder]);
+    const std::string path = std::filesystem::absolute(folder(reference)).string();
     EXPECT_EQ(config.optimizer.density_from, one.run.arm == "control" ? path : "");
     EXPECT_EQ(config.optimizer.budget_from, one.run.arm == "budget" ? path : "");
   }
@@ -107,10 +109,10 @@ TEST_F(StudyRunner, AsManyAtOnceAsJobs) {
   EXPECT_EQ(most, 3);
 }
 
-TEST_F(StudyRunner, StoppedRunsSaveAndGoOn) {
+TEST_F(StudyRunner, StoppedRunsSaveAndContinue) {
   const Plan plan = plan_of({"long", "longer", "c"});
   const auto both_listen = [&] { return content(directory_ / "ready") == "ready\nready\n"; };
-  EXPECT_FALSE(run_study(plan, study(), {.program = program(), .jobs = 2, .stop = both_listen, .watch = {}}));
+  EXPECT_FALSE(run(plan, study(), {.program = program(), .jobs = 2, .stop = both_listen, .watch = {}}));
   EXPECT_EQ(calls().size(), 2u);
   for (const auto& [arm, one] : by_arm()) EXPECT_EQ(one.status, RunStatus::waiting) << arm << one.failure;
   EXPECT_NE(content(study() / "log.txt").find("interrupted"), std::string::npos);
@@ -123,7 +125,7 @@ TEST_F(StudyRunner, StoppedRunsSaveAndGoOn) {
 }
 
 TEST_F(StudyRunner, StoppedBeforeItBegan) {
-  EXPECT_FALSE(run_study(plan_of({"a"}), study(), {.program = program(), .jobs = 1, .stop = [] { return true; }, .watch = {}}));
+  EXPECT_FALSE(run(plan_of({"a"}), study(), {.program = program(), .jobs = 1, .stop = [] { return true; }, .watch = {}}));
   EXPECT_TRUE(calls().empty());
 }
 
@@ -138,8 +140,8 @@ TEST_F(StudyRunner, TheWatcherSeesProgress) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     stop = true;
   });
-  run_study(plan_of({"a", "long", "later"}), study(),
-            {.program = program(), .jobs = 1, .stop = [&] { return stop.load(); }, .watch = watch});
+  run(plan_of({"a", "long", "later"}), study(),
+      {.program = program(), .jobs = 1, .stop = [&] { return stop.load(); }, .watch = watch});
   later.join();
   for (const auto& state : {std::pair(RunStatus::running, 0.0), std::pair(RunStatus::running, 0.25),
                             std::pair(RunStatus::done, 1.0), std::pair(RunStatus::waiting, 0.0)}) {
@@ -152,11 +154,11 @@ TEST_F(StudyRunner, AnExceptionOfTheWatcherEndsTheRuns) {
     if (!content(directory_ / "ready").empty()) throw std::runtime_error("enough");
   };
   const RunnerOptions options{.program = program(), .jobs = 1, .stop = {}, .watch = watch};
-  EXPECT_THROW(run_study(plan_of({"long"}), study(), options), std::runtime_error);
+  EXPECT_THROW(run(plan_of({"long"}), study(), options), std::runtime_error);
   EXPECT_NE(content(folder(by_arm()["long"]) / "summary.json").find("stopped"), std::string::npos);
 }
 
-TEST_F(StudyRunner, FollowedLater) {
+TEST_F(StudyRunner, AControlAddedLater) {
   EXPECT_TRUE(run(plan_of({"a", "b"})));
   const Plan plan = with_control(plan_of({"a", "b"}), "a");
   EXPECT_TRUE(run(plan));
@@ -166,6 +168,43 @@ TEST_F(StudyRunner, FollowedLater) {
   EXPECT_TRUE(std::filesystem::exists(folder(by_arm()["a"]) / "decay_trace.bin"));
   EXPECT_TRUE(run(plan));
   EXPECT_EQ(calls().size(), 4u);
+}
+
+// The runs are taken as they are given, so the plan is not expanded again; neither the plan nor any result is read twice.
+TEST_F(StudyRunner, ReadsEachThingOncePerEvent) {
+  const Plan plan = with_control(plan_of({"a", "wild", "bad"}, {0, 1}), "a");
+  std::vector<PlannedRun> runs = expand(plan);
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].folder = runs[i].arm + "_mine_" + std::to_string(i);
+  std::map<std::string, int> reads;
+  RunnerOptions options{.program = program(), .jobs = 2, .stop = {}, .watch = {}};
+  options.watch = [&](const auto&, const auto&) { std::filesystem::remove(study() / "plan.toml"); };
+  options.read = [&](const std::filesystem::path& folder, PlannedRun one) {
+    ++reads[folder.filename().string()];
+    return read_run(folder, std::move(one));
+  };
+  const StudyEnd end = run_study(plan, runs, study(), options);
+  EXPECT_TRUE(end.finished);
+  ASSERT_EQ(end.results.runs.size(), 8u);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const FinishedRun &told = end.results.runs[i], there = read_run(study() / "runs" / runs[i].folder, runs[i]);
+    EXPECT_EQ(told.run.folder, runs[i].folder);
+    EXPECT_EQ(reads[told.run.folder], 2) << told.run.folder << ": at the start and at its end";
+    EXPECT_EQ(told.status, there.status);
+    EXPECT_EQ(told.failure, there.failure);
+    EXPECT_EQ(fmt::format("{}", told.loss), fmt::format("{}", there.loss));  // or both are NaN
+  }
+  store(study() / "plan.toml", to_toml(plan));
+  reads.clear();
+  run_study(plan, runs, study(), options);
+  for (const auto& [name, count] : reads) EXPECT_EQ(count, name.starts_with("bad") ? 2 : 1) << name << ": finished ones once";
+}
+
+TEST_F(StudyRunner, DamagedMetricsDoNotStopIt) {
+  const Plan plan = plan_of({"a"});
+  const auto damage = [&](const std::vector<FinishedRun>& runs, const std::vector<double>&) {
+    if (std::filesystem::exists(folder(runs[0]))) store(folder(runs[0]) / "metrics.jsonl", "nonsense\n");
+  };
+  EXPECT_TRUE(run(plan, study(), {.program = program(), .jobs = 1, .stop = {}, .watch = damage}));
 }
 
 }  // namespace runner_test

@@ -7,12 +7,11 @@
 #include <fmt/format.h>
 
 #include "fake_train.h"
-#include "study/study_directory.h"
 
 namespace cautious::study {
 namespace study_directory_test {
 
-class StudyPlace : public FakeStudy {
+class StudyFolder : public FakeStudy {
  protected:
   std::string refused_run(Fault fault, const Plan& plan) const {
     std::string line = refused(fault, [&] { run(plan); });
@@ -22,26 +21,26 @@ class StudyPlace : public FakeStudy {
   }
 };
 
-TEST_F(StudyPlace, SomeoneElsesFolder) {
+TEST_F(StudyFolder, SomeoneElsesFolder) {
   std::filesystem::create_directories(study());
   store(study() / "letter.txt", "");
   EXPECT_EQ(refused_run(Fault::usage, plan_of({"a"})),
-            "out: 'study' is not empty and no study: it has 'letter.txt', but no plan.toml; choose another directory");
+            "out: 'study' is not empty and not a study: it has 'letter.txt', but no plan.toml; choose another directory");
   EXPECT_EQ(names(study()), std::set<std::string>{"letter.txt"});
 }
 
-TEST_F(StudyPlace, AFolderWithAPlanOfTheUser) {
+TEST_F(StudyFolder, AFolderWithAPlanOfTheUser) {
   std::filesystem::create_directories(study());
   store(study() / "plan.toml", "# mine");
   EXPECT_EQ(refused_run(Fault::usage, plan_of({"a"})),
-            "out: 'study' is not empty and no study: it has 'plan.toml', but no runs; choose another directory");
+            "out: 'study' is not empty and not a study: it has 'plan.toml', but no runs; choose another directory");
   std::filesystem::create_directories(study() / "runs" / "mine");
   EXPECT_NE(refused_run(Fault::usage, plan_of({"a"})).find("but no configs"), std::string::npos);
   EXPECT_EQ(content(study() / "plan.toml"), "# mine");
   EXPECT_EQ(names(study()), (std::set<std::string>{"plan.toml", "runs"}));
 }
 
-TEST_F(StudyPlace, AnotherStudy) {
+TEST_F(StudyFolder, AnotherStudy) {
   Plan first = plan_of({"a", "b"});
   first.title = "The first one";
   EXPECT_TRUE(run(first));
@@ -51,7 +50,7 @@ TEST_F(StudyPlace, AnotherStudy) {
   EXPECT_EQ(calls().size(), 2u);
 }
 
-TEST_F(StudyPlace, APlanThatHasGrown) {
+TEST_F(StudyFolder, APlanThatHasGrown) {
   EXPECT_TRUE(run(plan_of({"a"})));
   Plan more = plan_of({"a", "b"}, {0, 1});
   more.title = "Another title";
@@ -61,7 +60,7 @@ TEST_F(StudyPlace, APlanThatHasGrown) {
   EXPECT_NE(content(study() / "log.txt").find("the plan has changed"), std::string::npos);
 }
 
-TEST_F(StudyPlace, AStudyWithoutRunsTakesAnyPlan) {
+TEST_F(StudyFolder, AStudyWithoutRunsTakesAnyPlan) {
   const Plan empty = plan_of({"x"});
   { const StudyDirectory made(study(), empty, expand(empty)); }
   EXPECT_EQ(content(study() / "plan.toml"), to_toml(empty));
@@ -69,7 +68,7 @@ TEST_F(StudyPlace, AStudyWithoutRunsTakesAnyPlan) {
   EXPECT_EQ(content(study() / "plan.toml"), to_toml(plan_of({"a"})));
 }
 
-TEST_F(StudyPlace, TwoAtOnce) {
+TEST_F(StudyFolder, TwoAtOnce) {
   const Plan plan = plan_of({"a"});
   const StudyDirectory held(study(), plan, expand(plan));
   EXPECT_EQ(refused_run(Fault::failure, plan),
@@ -77,18 +76,18 @@ TEST_F(StudyPlace, TwoAtOnce) {
   EXPECT_TRUE(calls().empty());
 }
 
-TEST_F(StudyPlace, AFileInItsPlace) {
+TEST_F(StudyFolder, AFileInItsPlace) {
   store(study(), "");
   EXPECT_NE(refused_run(Fault::failure, plan_of({"a"})).find("cannot make the directory"), std::string::npos);
 }
 
-TEST_F(StudyPlace, NothingToStart) {
+TEST_F(StudyFolder, NothingToStart) {
   std::filesystem::remove(program());
   EXPECT_EQ(refused_run(Fault::failure, plan_of({"a"})), "cannot start train: No such file or directory");
   EXPECT_FALSE(std::filesystem::exists(study()));
 }
 
-TEST_F(StudyPlace, NoData) {
+TEST_F(StudyFolder, NoData) {
   Plan plan = plan_of({"a"});
   plan.base.erase(plan.base.begin());
   EXPECT_EQ(refused_run(Fault::usage, plan),
@@ -96,35 +95,35 @@ TEST_F(StudyPlace, NoData) {
   EXPECT_FALSE(std::filesystem::exists(study()));
 }
 
-TEST_F(StudyPlace, NoJobs) {
+TEST_F(StudyFolder, NoJobs) {
   EXPECT_EQ(refused(Fault::usage, [&] { run(plan_of({"a"}), 0); }), "jobs is 0; valid: [1, 4096]");
 }
 
 // A control that was interrupted reads the trace at a place that is gone.
-TEST_F(StudyPlace, Moved) {
+TEST_F(StudyFolder, Moved) {
   Plan plan = with_control(plan_of({"a"}), "a");
   plan.arms.back().name = "long";
   const auto listens = [&] { return !content(directory_ / "ready").empty(); };
-  EXPECT_FALSE(run_study(plan, study(), {.program = program(), .jobs = 1, .stop = listens, .watch = {}}));
+  EXPECT_FALSE(run(plan, study(), {.program = program(), .jobs = 1, .stop = listens, .watch = {}}));
   const auto moved = directory_ / "moved";
   std::filesystem::rename(study(), moved);
-  EXPECT_FALSE(run_study(plan, moved,
-                         {.program = program(),
-                          .jobs = 1,
-                          .stop = [&] { return content(directory_ / "ready") == "ready\nready\n"; },
-                          .watch = {}}));
+  EXPECT_FALSE(run(plan, moved,
+                   {.program = program(),
+                    .jobs = 1,
+                    .stop = [&] { return content(directory_ / "ready") == "ready\nready\n"; },
+                    .watch = {}}));
   ASSERT_EQ(calls().size(), 3u);
   EXPECT_EQ(calls()[2].how, "new");
   const Results results = read_results(moved);
   const run::RunConfig config =
       run::read_config({.file = moved / "runs" / results.runs[1].run.folder / "config.toml", .preset = "", .overrides = {}});
   EXPECT_EQ(config.optimizer.density_from, (moved / "runs" / results.runs[0].run.folder).string());
-  EXPECT_TRUE(run_study(plan, moved, {.program = program(), .jobs = 1, .stop = {}, .watch = {}}));
+  EXPECT_TRUE(run(plan, moved, {.program = program(), .jobs = 1, .stop = {}, .watch = {}}));
   EXPECT_EQ(calls().back().how, "resumed");
 }
 
 // The process that started a run is killed: the run is told to save.
-TEST_F(StudyPlace, NoOrphans) {
+TEST_F(StudyFolder, NoOrphans) {
   const pid_t child = ::fork();
   if (child == 0) {
     run(plan_of({"long"}));
@@ -139,23 +138,6 @@ TEST_F(StudyPlace, NoOrphans) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(within_seconds([&] { return content(summary()).find("stopped") != std::string::npos; }));
-}
-
-TEST_F(StudyPlace, LastStepAndLastLine) {
-  EXPECT_EQ(last_step(directory_), 0);
-  EXPECT_EQ(last_line(directory_ / "none"), "");
-  store(directory_ / "metrics.jsonl", "");
-  EXPECT_EQ(last_step(directory_), 0);
-  std::string rows;
-  for (int step = 1; step <= 20000; ++step) rows += fmt::format("{{\"step\":{},\"loss\":{}}}\n", step, 1.0 / step);
-  store(directory_ / "metrics.jsonl", rows);
-  EXPECT_EQ(last_step(directory_), 20000);
-  store(directory_ / "words", "one\ntwo\r\n \n\n");
-  EXPECT_EQ(last_line(directory_ / "words"), "two");
-  store(directory_ / "words", "\n\n");
-  EXPECT_EQ(last_line(directory_ / "words"), "");
-  store(directory_ / "words", std::string(5000, 'x') + "y");
-  EXPECT_EQ(last_line(directory_ / "words"), std::string(4095, 'x') + "y");
 }
 
 }  // namespace study_directory_test

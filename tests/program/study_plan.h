@@ -42,9 +42,9 @@ class StudyPlan : public RunFiles {
     return read_plan(directory_ / "plan.toml");
   }
 
-  // The Error's line, with the directory taken away.
+  // The line of the Error of reading or of expanding it, with the directory taken away.
   std::string refused(std::string_view text) const {
-    std::string line = message([&] { read(text); });
+    std::string line = message([&] { expand(read(text)); });
     EXPECT_EQ(line.find('\n'), std::string::npos) << line;
     const std::string folder = directory_.string() + "/";
     for (std::size_t at; (at = line.find(folder)) != std::string::npos;) line.erase(at, folder.size());

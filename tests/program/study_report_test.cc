@@ -6,9 +6,8 @@
 #include "report/page.h"
 #include "report/style.h"
 #include "run_fixture.h"
-#include "study/curves.h"
 #include "study/report.h"
-#include "study/reported.h"
+#include "study/report_parts.h"
 #include "study_sample.h"
 
 namespace cautious::study {
@@ -113,7 +112,7 @@ TEST_F(StudyReport, RunsThatAreNotDone) {
   store(run(3) / "failure.txt", "first\nno <space> left\n");
   const std::string html = page();
   EXPECT_NE(html.find("11 of 15 runs done, 1 waiting, 1 running, 1 diverged, 1 failed; "), html.npos);
-  EXPECT_NE(html.find("The study has not ended: all below is provisional."), html.npos);
+  EXPECT_NE(html.find("The study has not ended: everything below is provisional."), html.npos);
   EXPECT_NE(html.find("<td>failed: no &lt;space&gt; left</td>"), html.npos);
 }
 
@@ -139,7 +138,7 @@ TEST_F(StudyReport, OfOneRun) {
 TEST_F(StudyReport, OtherDirectoriesAreRefused) {
   const auto none = directory_ / "none", other = directory_ / "runs";
   EXPECT_EQ(refused(Fault::usage, [&] { write_report_of(none); }),
-            "'" + none.string() + "' is no directory; give that of a study or of a run");
+            "'" + none.string() + "' is not a directory; give that of a study or of a run");
   EXPECT_EQ(refused(Fault::usage, [&] { write_report_of(other); }),
             "'" + other.string() + "' is neither a study (it has no plan.toml) nor a run (no config.toml)");
   store(directory_ / "figures", "");

@@ -147,20 +147,20 @@ TEST_F(StudyResults, MalformedSummaries) {
   const std::string next = "; remove the file to repeat the run";
   for (const std::string text : {"", "{", "[1]", "nonsense", "\xff"})
     EXPECT_EQ(refused_summary(text), "not a JSON object" + next);
-  EXPECT_EQ(refused_summary("{}"), "'status' is missing or no string" + next);
+  EXPECT_EQ(refused_summary("{}"), "'status' is missing or not a string" + next);
   EXPECT_EQ(refused_summary(R"({"status": "fine\n"})"), "'status' is 'fine\\x0a'; valid: done, diverged, stopped" + next);
   EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": "x"})"),
             "'seconds' is '\"x\"', not a number" + next);
   EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": 1})"), "'val_loss' is missing" + next);
 }
 
-TEST_F(StudyResults, DirectoriesThatAreNoStudy) {
+TEST_F(StudyResults, DirectoriesThatAreNotStudies) {
   const auto line = [&](const std::filesystem::path& path) { return message([&] { read_results(path); }); };
-  EXPECT_EQ(line("no/such"), "'no/such' is no study: there is no such directory");
+  EXPECT_EQ(line("no/such"), "'no/such' is not a study: there is no such directory");
   std::filesystem::remove(directory_ / "runs");
-  EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is no study: it has no folder runs");
+  EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is not a study: it has no folder runs");
   std::filesystem::remove(directory_ / "plan.toml");
-  EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is no study: it has no plan.toml");
+  EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is not a study: it has no plan.toml");
 }
 
 }  // namespace study_results_test

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "study/statistics.h"
+
 namespace cautious::study {
 namespace verdict_test {
 
@@ -56,7 +58,7 @@ TEST(Verdict, PointsAreChosenOnTheOtherSeeds) {
   EXPECT_EQ(result.name, "cwd - plain, each at its best weight_decay");
 }
 
-TEST(Verdict, AControlIsComparedAtTheFollowedPoint) {
+TEST(Verdict, AControlIsComparedAtThePointOfItsReference) {
   const Results results = study_of({{{"cwd", "0.1"}, {1.0, 1.0, 1.0}},
                                     {{"cwd", "1"}, {2.0, 2.0, 2.0}},
                                     {{"random", "0.1"}, {1.5, 1.6, 1.7}},

@@ -87,7 +87,7 @@ class Watch(unittest.TestCase):
         for arguments, code, words in (
                 (("watch", self.study, "--port", "65536"), 2, "--port is 65536; valid: [0, 65535]"),
                 (("watch", self.folder), 2, "is neither a study (it has no plan.toml) nor a run (no config.toml)"),
-                (("report", self.folder / "none"), 2, "is no directory"),
+                (("report", self.folder / "none"), 2, "is not a directory"),
                 (("report",), 2, "DIR")):
             with self.subTest(arguments):
                 found, said = self.refused(*arguments)

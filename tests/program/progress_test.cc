@@ -4,12 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "study/pace.h"
-#include "study/progress_rows.h"
+#include "study/progress.h"
 #include "study_plan.h"
 
 namespace cautious::study {
-namespace progress_rows_test {
+namespace progress_test {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -105,5 +104,5 @@ TEST(Pace, TheArmsOwnThenAnyThenTheGiven) {
   EXPECT_EQ(seconds_left(all.runs, all.progress, 1, kNone), 0);
 }
 
-}  // namespace progress_rows_test
+}  // namespace progress_test
 }  // namespace cautious::study

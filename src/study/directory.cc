@@ -1,19 +1,15 @@
-#include "study/study_directory.h"
-
+// Which directory a plan may work in, and how its own is laid out.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <cautious/error.h>
 #include "base/atomic_file.h"
-#include "base/files.h"
 #include "base/text.h"
+#include "study/runner.h"
 
 namespace cautious::study {
 namespace {
@@ -22,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPlan = "plan.toml";
 
-[[noreturn]] void fail(std::string_view what, const fs::path& path, const std::error_code& error) {
+[[noreturn]] void fail_to(std::string_view what, const fs::path& path, const std::error_code& error) {
   throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, base::in_quotes(path.string()), error.message()));
 }
 
@@ -34,23 +30,13 @@ std::vector<std::string> names_in(const fs::path& path) {
     const std::string name = at->path().filename().string();
     if (name != ".lock" && !(name.starts_with(".cautious-") && name.ends_with(".tmp"))) names.push_back(name);
   }
-  if (error) fail("list the directory", path, error);
+  if (error) fail_to("list the directory", path, error);
   std::ranges::sort(names);
   return names;
 }
 
-std::string content_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// The last `most` bytes of a file; empty if it cannot be read.
-std::string end_of(const fs::path& file, std::streamoff most) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : 0;
-  if (size <= 0) return "";
-  in.seekg(std::max<std::streamoff>(0, size - most));
-  return {std::istreambuf_iterator<char>(in), {}};
+bool holds(const fs::path& path, const Plan& plan) {
+  return base::read_file_if_any(path / kPlan, {.what = "the plan"}) == to_toml(plan);
 }
 
 [[noreturn]] void refuse_other_plan(const fs::path& path, std::size_t count) {
@@ -66,10 +52,11 @@ void check_usable(const fs::path& path, const Plan& plan, const std::vector<Plan
   // A plan alone may be the user's own file.
   for (const std::string_view part : {kPlan, std::string_view("runs"), std::string_view("configs")}) {
     if (std::ranges::find(names, part) != names.end()) continue;
-    throw Error(Fault::usage, fmt::format("out: {} is not empty and no study: it has {}, but no {}; choose another directory",
-                                          base::in_quotes(path.string()), base::in_quotes(names.front()), part));
+    throw Error(Fault::usage,
+                fmt::format("out: {} is not empty and not a study: it has {}, but no {}; choose another directory",
+                            base::in_quotes(path.string()), base::in_quotes(names.front()), part));
   }
-  if (content_of(path / kPlan) == to_toml(plan)) return;
+  if (holds(path, plan)) return;
   const std::vector<std::string> known = names_in(path / "runs");
   const auto belongs = [&](const PlannedRun& run) { return std::ranges::binary_search(known, run.folder); };
   if (!known.empty() && std::ranges::none_of(runs, belongs)) refuse_other_plan(path, known.size());
@@ -78,7 +65,7 @@ void check_usable(const fs::path& path, const Plan& plan, const std::vector<Plan
 void make_directory(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) fail("make the directory", path, error);
+  if (error) fail_to("make the directory", path, error);
 }
 
 // The directory, made and looked at.
@@ -96,36 +83,15 @@ StudyDirectory::StudyDirectory(const fs::path& path, const Plan& plan, const std
     : path_(usable(path, plan, runs)), lock_(path_) {
   check_usable(path_, plan, runs);  // another process may have been faster
   for (const char* const folder : {"runs", "configs", "logs"}) make_directory(path_ / folder);
-  const std::string text = to_toml(plan);
+  if (holds(path_, plan)) return;
   const bool known = fs::exists(path_ / kPlan);
-  if (known && content_of(path_ / kPlan) == text) return;
-  base::write_atomically(path_ / kPlan, text);
+  base::write_atomically(path_ / kPlan, to_toml(plan));
   log(known ? "the plan has changed" : "the plan is new");
 }
 
 void StudyDirectory::log(std::string_view line) const {
   const auto now = fmt::gmtime(std::time(nullptr));
   base::AppendFile(path_ / "log.txt").append(fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line));
-}
-
-std::int64_t last_step(const fs::path& run) {
-  constexpr std::string_view kBegin = "{\"step\":";  // of a row, see to_json(MetricsRow)
-  constexpr std::streamoff kRows = 1 << 18;
-  const std::string text = end_of(run / "metrics.jsonl", kRows);
-  const std::size_t row = text.rfind(kBegin);
-  std::int64_t step = 0;
-  if (row != std::string::npos) std::from_chars(text.data() + row + kBegin.size(), text.data() + text.size(), step);
-  return step;
-}
-
-std::string last_line(const fs::path& file) {
-  constexpr std::streamoff kLongest = 4096;
-  const std::string text = end_of(file, kLongest);
-  const std::size_t end = text.find_last_not_of(" \t\r\n");
-  if (end == std::string::npos) return "";
-  const std::size_t before = text.find_last_of("\r\n", end);
-  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-  return text.substr(begin, end + 1 - begin);
 }
 
 }  // namespace cautious::study

@@ -1,13 +1,13 @@
-#include "study/progress_rows.h"
+#include "study/progress.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "base/terminal.h"
-#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {
@@ -18,7 +18,7 @@ struct Row {
   std::string name;
   std::size_t total = 0;
   std::array<std::size_t, kWords.size()> count{};  // by status
-  double part = 0, loss = 0;                       // sums
+  double fraction = 0, loss = 0;                   // sums
 
   std::size_t of(RunStatus status) const { return count[static_cast<std::size_t>(status)]; }
 };
@@ -36,14 +36,14 @@ std::vector<Row> rows_of(const std::vector<FinishedRun>& runs, const std::vector
     if (row == rows.end()) row = rows.insert(row, Row{.name = std::move(name)});
     row->total += 1;
     row->count[static_cast<std::size_t>(run.status)] += 1;
-    row->part += ended(run.status) ? 1 : progress[i];
+    row->fraction += ended(run.status) ? 1 : progress[i];
     if (run.status == RunStatus::done) row->loss += run.loss;
   }
   return rows;
 }
 
-std::string bar(double part, std::size_t length) {
-  const auto full = static_cast<std::size_t>(std::clamp(part, 0.0, 1.0) * static_cast<double>(length));
+std::string bar(double fraction, std::size_t length) {
+  const auto full = static_cast<std::size_t>(std::clamp(fraction, 0.0, 1.0) * static_cast<double>(length));
   return fmt::format("[{}{}]", std::string(full, '#'), std::string(length - full, '.'));
 }
 
@@ -63,7 +63,7 @@ std::string line_of(const Row& row, std::size_t names, std::size_t bars) {
   const std::size_t done = row.of(RunStatus::done);
   const std::string loss = done == 0 ? "-" : fmt::format("{:.4f}", row.loss / static_cast<double>(done));
   std::string line = fmt::format("{:<{}}  {:>3}/{:<3} {} {:>8}  {}", row.name, names, done, row.total,
-                                 bar(row.part / static_cast<double>(row.total), bars), loss, note(row));
+                                 bar(row.fraction / static_cast<double>(row.total), bars), loss, note(row));
   while (line.ends_with(' ')) line.pop_back();
   return line;
 }
@@ -76,13 +76,24 @@ void leave_out(std::vector<Row>& rows, std::size_t most, RunStatus all) {
   }
 }
 
-}  // namespace
+struct Worked {
+  double seconds = 0, steps = 0;
+};
 
-std::string name_of(const std::string& arm, const Overrides& point) {
-  std::string name = arm;
-  for (const auto& [key, value] : point) name += fmt::format(" {}={}", run::without_section(key), value);
-  return name;
+// The whole study's under "", which is not an arm's name.
+std::map<std::string, Worked> worked_in(const std::vector<FinishedRun>& runs) {
+  std::map<std::string, Worked> worked;
+  for (const FinishedRun& run : runs) {
+    if (run.status != RunStatus::done) continue;
+    for (const std::string& of : {run.run.arm, std::string()}) {
+      worked[of].seconds += run.seconds;
+      worked[of].steps += static_cast<double>(steps_of(run.run.config));
+    }
+  }
+  return worked;
 }
+
+}  // namespace
 
 std::string_view word_of(RunStatus status) { return kWords.at(static_cast<std::size_t>(status)); }
 
@@ -107,13 +118,13 @@ std::string overall(const std::vector<FinishedRun>& runs, const std::vector<doub
   Row sum;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     sum.count[static_cast<std::size_t>(runs[i].status)] += 1;
-    sum.part += ended(runs[i].status) ? 1 : progress[i];
+    sum.fraction += ended(runs[i].status) ? 1 : progress[i];
   }
   std::string text = fmt::format("{}/{} runs done", sum.of(RunStatus::done), runs.size());
   for (const RunStatus status : {RunStatus::diverged, RunStatus::failed}) {
     if (sum.of(status) > 0) text += fmt::format(", {} {}", sum.of(status), word_of(status));
   }
-  return fmt::format("{}  {:3.0f}%", text, std::floor(100 * sum.part / static_cast<double>(runs.size())));
+  return fmt::format("{}  {:3.0f}%", text, std::floor(100 * sum.fraction / static_cast<double>(runs.size())));
 }
 
 std::string ending_of(const FinishedRun& run) {
@@ -122,6 +133,25 @@ std::string ending_of(const FinishedRun& run) {
   if (run.status == RunStatus::done)
     return fmt::format("{}, validation loss {:.4f}, {}", name, run.loss, base::clock_text(run.seconds));
   return run.status == RunStatus::failed ? fmt::format("{}: {}", name, run.failure) : name;
+}
+
+double seconds_left(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, int jobs,
+                    double seconds_per_step) {
+  const std::map<std::string, Worked> worked = worked_in(runs);
+  const auto pace_of = [&](const std::string& arm) {
+    for (const std::string& of : {arm, std::string()}) {
+      if (const auto found = worked.find(of); found != worked.end()) return found->second.seconds / found->second.steps;
+    }
+    return seconds_per_step;
+  };
+  double sum = 0, longest = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].status != RunStatus::waiting && runs[i].status != RunStatus::running) continue;
+    const double left = (1 - progress[i]) * static_cast<double>(steps_of(runs[i].run.config)) * pace_of(runs[i].run.arm);
+    sum += left;
+    longest = std::max(longest, left);
+  }
+  return std::max(sum / jobs, longest);
 }
 
 }  // namespace cautious::study

@@ -1,4 +1,4 @@
-// A study's runs as lines of text: what a person sees while they run.
+// A study while it runs: its runs as lines of text, and how long the rest takes.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,9 @@
 
 namespace cautious::study {
 
-// "cwd", "cwd weight_decay=0.1".
-std::string name_of(const std::string& arm, const Overrides& point);
 std::string_view word_of(RunStatus status);
 
-// A line for each arm and point, or for each run of a small study: name, runs done, bar, mean loss, what else there is to say.
+// A line for each arm and point, or for each run of a small study: name, runs done, bar, mean loss, state.
 // At most `height` lines, one at least: those that are all done are left out first, then those that wait, and the last line
 // counts them. The bars are as long as `width` columns allow, but not too short to be seen.
 std::vector<std::string> progress_rows(const std::vector<FinishedRun>& runs, const std::vector<double>& progress,
@@ -25,5 +23,10 @@ std::string overall(const std::vector<FinishedRun>& runs, const std::vector<doub
 
 // "cwd weight_decay=0.1 seed=0: done, validation loss 2.5034, 1:05".
 std::string ending_of(const FinishedRun& run);
+
+// Seconds until no run is left, `jobs` of them at once: by the seconds a step of the arm's finished runs took, else of all
+// finished runs, else by `seconds_per_step`. NaN while none of these is known.
+double seconds_left(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, int jobs,
+                    double seconds_per_step);
 
 }  // namespace cautious::study

@@ -1,0 +1,94 @@
+// What the reports of studies and of runs are made of: curves of metrics, figures, tables, files.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "report/chart.h"
+#include "report/page.h"
+#include "report/table.h"
+#include "run/metrics.h"
+#include "study/results.h"
+#include "study/verdict.h"
+
+namespace cautious::study {
+
+// One column over the steps.
+struct Curve {
+  std::vector<double> steps, values;  // rows without the column or with a number that is not finite are left out
+};
+
+Curve curve_of(const std::vector<run::MetricsRow>& rows, const std::string& column);
+
+// The sum over the steps so far, from a column that has a number of single steps: a logged step counts for all since the one
+// before it.
+Curve summed(const Curve& curve);
+
+// Mean at the steps that all have, with the lowest and the highest as the band where there are several.
+report::ChartSeries mean_series(const std::vector<Curve>& curves);
+
+// The metrics of a run, none if it has not begun.
+std::vector<run::MetricsRow> metrics_in(const std::filesystem::path& run);
+
+// The metrics of a study's runs, each read when it is first asked for.
+class StudyMetrics {
+ public:
+  explicit StudyMetrics(const Results& results) : results_(results) {}
+
+  // The runs of the arm at the point that are done, or, as long as none is, those that have begun.
+  std::vector<Curve> curves(const std::string& arm, const Overrides& point, const std::string& column);
+
+ private:
+  const std::vector<run::MetricsRow>& rows(const FinishedRun& run);
+  const Results& results_;
+  std::map<std::string, std::vector<run::MetricsRow>> read_;
+};
+
+// What a figure of curves over the steps shows.
+struct CurveFigure {
+  std::string name, title, y_label;
+  std::string column = {}, caption = {};
+  report::Scale y_scale = report::Scale::linear;
+  bool sum = false;    // over the steps so far
+  double from = 0;     // the fraction of the steps that is left out at the beginning
+  bool inset = false;  // of the first tenth
+};
+
+// Loss first, then what the weights do.
+std::vector<CurveFigure> loss_figures();
+std::vector<CurveFigure> inside_figures();
+
+// The chart of these series, named and coloured by the caller.
+report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSeries> series, const std::string& who);
+
+// Below, `best` are best_points(results).
+
+// Each arm at its best point: mean over the seeds, and the band between the lowest and the highest.
+report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& best,
+                                 StudyMetrics& metrics);
+report::Figure contrasts_figure(const Verdict& verdict, bool primary);
+// Every arm at its best point, single seeds as dots.
+report::Figure arms_figure(const Results& results, const std::vector<Overrides>& best);
+// One per axis of the grid with at least two numbers: the lowest mean loss over the other axes, and where each arm is best.
+std::vector<report::Figure> sweep_figures(const Results& results);
+
+report::Table contrasts_table(const Verdict& verdict, bool primary);
+// Every arm at every point.
+report::Table arms_table(const Results& results);
+// Every arm at its best point, in short.
+report::Table best_table(const Results& results, const std::vector<Overrides>& best);
+report::Table runs_table(const Results& results);
+// The keys in which the arms differ, each at its best point.
+report::Table differences_table(const Results& results, const std::vector<Overrides>& best);
+report::Table paper_table(const Plan& plan);
+// What the runs were made with: the different values that their summaries have of each key.
+report::Table provenance_table(const Results& results);
+
+// figures/<name>.svg, tables/<name>.csv, .md and .tex, then report.html; each appears complete or not at all. Returns the path
+// of report.html.
+std::filesystem::path write_files(const std::filesystem::path& directory, const std::string& page,
+                                  const std::vector<report::Figure>& figures, const std::vector<report::Table>& tables);
+
+}  // namespace cautious::study
