@@ -1,3 +1,4 @@
+// Two models side by side, and the rounds in which each takes its turn.
 #include "bench/train_grid.h"
 
 #include <malloc.h>

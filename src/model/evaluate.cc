@@ -60,8 +60,8 @@ void check_set(const ModelConfig& config, const EvaluationSet& set, std::int64_t
   if (set.windows.empty()) throw Error(Fault::usage, "there is no window to evaluate");
   const auto largest = static_cast<std::int64_t>(set.stream->largest());
   if (largest >= config.vocab) {
-    throw Error(Fault::data, fmt::format("the data has the token {}, but the model's vocabulary is {}: it is of another "
-                                         "tokenizer than the model",
+    throw Error(Fault::data, fmt::format("the data has the token {}, but the model's vocabulary is {}: it was "
+                                         "made with another tokenizer",
                                          largest, config.vocab));
   }
   if (!set.lengths.empty() && largest >= static_cast<std::int64_t>(set.lengths.size())) {

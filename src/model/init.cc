@@ -1,6 +1,5 @@
-// Random numbers by counting: splitmix64 of a key and a place, the key being the seed and the name.
-#include "model/init.h"
-
+// Initial values of the parameters. Random numbers by counting: splitmix64 of a key and a position, the key being the seed and
+// the name.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "model/transformer.h"
 
 namespace cautious::model {
 namespace {
@@ -17,7 +17,7 @@ constexpr double kCut = 3;  // normal values farther out, in standard deviations
 // Uniform in (0, 1), one after the other.
 class Stream {
  public:
-  Stream(std::uint64_t key, std::uint64_t place) : state_(base::mix64(key + base::kGolden * (place + 1))) {}
+  Stream(std::uint64_t key, std::uint64_t position) : state_(base::mix64(key + base::kGolden * (position + 1))) {}
   double next() {
     state_ += base::kGolden;
     return (static_cast<double>(base::mix64(state_) >> 11U) + 0.5) * 0x1p-53;
@@ -44,10 +44,10 @@ template <class Value>
 void fill_normal(std::span<Value> values, std::uint64_t key, double deviation) {
   const auto size = static_cast<std::int64_t>(values.size());
 #pragma omp parallel for schedule(static)
-  for (std::int64_t place = 0; place < size; place += 2) {
-    const Pair pair = normal_pair(Stream(key, static_cast<std::uint64_t>(place)));
-    values[place] = static_cast<Value>(deviation * pair.first);
-    if (place + 1 < size) values[place + 1] = static_cast<Value>(deviation * pair.second);
+  for (std::int64_t position = 0; position < size; position += 2) {
+    const Pair pair = normal_pair(Stream(key, static_cast<std::uint64_t>(position)));
+    values[position] = static_cast<Value>(deviation * pair.first);
+    if (position + 1 < size) values[position + 1] = static_cast<Value>(deviation * pair.second);
   }
 }
 
@@ -55,8 +55,8 @@ template <class Value>
 void fill_uniform(std::span<Value> values, std::uint64_t key, double limit) {
   const auto size = static_cast<std::int64_t>(values.size());
 #pragma omp parallel for schedule(static)
-  for (std::int64_t place = 0; place < size; ++place) {
-    values[place] = static_cast<Value>(limit * (2 * Stream(key, static_cast<std::uint64_t>(place)).next() - 1));
+  for (std::int64_t position = 0; position < size; ++position) {
+    values[position] = static_cast<Value>(limit * (2 * Stream(key, static_cast<std::uint64_t>(position)).next() - 1));
   }
 }
 

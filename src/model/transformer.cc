@@ -1,3 +1,4 @@
+// The layers, and the recomputation of one in the backward pass.
 #include "model/transformer.h"
 
 #include <cmath>
@@ -10,10 +11,7 @@
 
 #include <cautious/error.h>
 
-#include "model/init.h"
-
 namespace cautious::model {
-
 namespace {
 
 using ::torch::autograd::variable_list;
@@ -132,7 +130,7 @@ Transformer::Layer::Layer(const ModelConfig& of_model, ops::Path by_path, const 
   take(down_bias_, "mlp.down_proj.bias");
 }
 
-// RMSNorm of each head's part of q; its scale is an offset from 1 where that of the other norms is.
+// RMSNorm of each head's chunk of q; its scale is an offset from 1 where that of the other norms is.
 at::Tensor Transformer::Layer::headwise(at::Tensor q, const at::Tensor& norm) const {
   if (!norm.defined()) return q;
   const at::Tensor heads = q.view({q.size(0), -1, config_.head_size});
@@ -250,8 +248,8 @@ at::Tensor Transformer::hidden(const at::Tensor& tokens) const {
 at::Tensor Transformer::loss(const at::Tensor& tokens, const at::Tensor& target) {
   check_words(target, "target", -1, config_.vocab);
   if (tokens.sizes() != target.sizes()) {
-    throw Error(Fault::usage, fmt::format("target is [{}] and tokens [{}]; they must be equal", fmt::join(target.sizes(), ", "),
-                                          fmt::join(tokens.sizes(), ", ")));
+    throw Error(Fault::usage, fmt::format("target is [{}], but tokens is [{}]; their shapes must be equal",
+                                          fmt::join(target.sizes(), ", "), fmt::join(tokens.sizes(), ", ")));
   }
   return ops::cross_entropy(hidden(tokens), output_, output_bias_, target.reshape({-1}), config_.logit_softcap, options_.path);
 }

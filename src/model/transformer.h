@@ -2,8 +2,10 @@
 // (model.layers.0.self_attn.q_proj.weight ...).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +21,11 @@ struct RunOptions {
   ops::Path path = ops::Path::fused;
   bool recompute = false;  // keep only each layer's input and compute the rest again in the backward pass
 };
+
+// Initial values of a parameter. They depend on the seed, the parameter's name and the position in the tensor alone: neither on
+// threads nor on the other parameters. In f32 the values are those of f64, rounded.
+void fill_initial(const ModelConfig& config, const Shape& shape, std::uint64_t seed, std::span<float> values);
+void fill_initial(const ModelConfig& config, const Shape& shape, std::uint64_t seed, std::span<double> values);
 
 ops::AttentionShape attention_shape(const ModelConfig& config);
 

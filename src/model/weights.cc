@@ -43,7 +43,7 @@ std::string in_brackets(const std::vector<std::int64_t>& sides) { return fmt::fo
 
 // Throws unless the file has exactly these tensors.
 void check_tensors(const base::Safetensors& stored, const std::vector<Shape>& shapes, const std::filesystem::path& file) {
-  constexpr const char* kOther = "it is of another architecture";
+  constexpr const char* kOther = "it has another architecture";
   std::set<std::string_view> names;
   for (const Shape& shape : shapes) {
     names.insert(shape.name);

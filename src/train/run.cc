@@ -1,8 +1,11 @@
+// The loop over steps: what is due after each, and how a run ends.
 #include "train/run.h"
 
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <fstream>
+#include <limits>
 #include <optional>
 
 #include <ATen/Parallel.h>
@@ -18,9 +21,6 @@
 #include "run/decay_trace.h"
 #include "run/directory.h"
 #include "run/run_data.h"
-#include "train/divergence.h"
-#include "train/memory.h"
-#include "train/telemetry.h"
 #include "train/trainer.h"
 
 namespace cautious::train {
@@ -41,6 +41,25 @@ model::EvaluationSet evaluation_set(const run::RunConfig& config, const data::Co
   const std::int64_t length = run::sequence_length(config);
   const std::int64_t count = std::max<std::int64_t>(1, config.eval.tokens / length);
   return {&corpus.validation, data::fixed_windows(corpus.validation, length, count), length, tokenizer.lengths()};
+}
+
+// Parameters, gradients, moments and the activations of one chunk of a step, in bytes.
+double memory_needed(const run::RunConfig& config) {
+  const std::int64_t chunk = config.train.batch_size / config.train.grad_accum;
+  const model::ModelSize size = size_of(config.model.shape, chunk, run::sequence_length(config), config.model.recompute);
+  return static_cast<double>(size.parameter_bytes) + static_cast<double>(size.activation_bytes);
+}
+
+void check_memory(const run::RunConfig& config) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  const double needed = memory_needed(config), available = memory_available();
+  if (needed <= available) return;
+  throw Error(
+      Fault::usage,
+      fmt::format("train.batch_size {} in {} chunk{} of {} tokens needs about {:.1f} GiB, but {:.1f} GiB are available; raise "
+                  "train.grad_accum, set model.recompute=true, or lower train.batch_size or train.seq_len",
+                  config.train.batch_size, config.train.grad_accum, config.train.grad_accum == 1 ? "" : "s",
+                  run::sequence_length(config), needed / kGiB, available / kGiB));
 }
 
 // One run from its first or next step to its end.
@@ -108,17 +127,16 @@ Run::Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer
 void Run::load(const std::vector<run::CheckpointInfo>& saved) try {
   const RunState before = read_state(saved.back().path / "state.json");
   if (before.data != state_.data) {
-    throw Error(
-        Fault::usage,
-        fmt::format("data.path is not what {} was trained on: the text or its tokenizer has changed since; restore it, or "
-                    "start a new run with another --out",
-                    saved.back().path.string()));
+    throw Error(Fault::usage,
+                fmt::format("data.path is not what {} was trained on: the text or the tokenizer has changed; restore it, or "
+                            "start a new run with another --out",
+                            saved.back().path.string()));
   }
   state_ = before;
   trainer_.load(saved.back().path, state_.step);
 } catch (const Error& error) {
   if (error.fault() != Fault::data || saved.size() < 2) throw;
-  throw Error(Fault::data, fmt::format("{}; to go on from step {}, move {} elsewhere", error.what(), saved.rbegin()[1].step,
+  throw Error(Fault::data, fmt::format("{}; to continue from step {}, move {} elsewhere", error.what(), saved.rbegin()[1].step,
                                        saved.back().path.string()));
 }
 
@@ -183,7 +201,7 @@ void Run::save() {
         });
   } catch (const Error& error) {
     const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_.checkpoints());
-    throw Error(error.fault(), fmt::format("{}; {}; to continue when this is mended: {}", error.what(),
+    throw Error(error.fault(), fmt::format("{}; {}; when this is fixed, continue with: {}", error.what(),
                                            saved.empty() ? "there is no checkpoint yet"
                                                          : "the newest checkpoint is " + saved.back().path.string(),
                                            resume_command(directory_.path())));
@@ -249,6 +267,15 @@ std::string resume_command(const std::filesystem::path& out) {
   return fmt::format("cautious train --out {} --resume", run::shell_word(out));
 }
 
+double memory_available() {
+  std::ifstream info("/proc/meminfo");
+  for (std::string word; info >> word;) {
+    double kilobytes = 0;
+    if (word == "MemAvailable:" && info >> kilobytes) return kilobytes * 1024;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
 RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned) {
   const run::RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
@@ -260,7 +287,7 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, const s
   watch.live.finish();
   evaluation_set(config, corpus, tokenizer);
   data::Sampler(corpus.train, run::sequence_length(config), config.train.seed);
-  followed_run(config, tensor_names(config));
+  reference_run(config, tensor_names(config));
   const run::RunDirectory directory =
       request.resume ? run::RunDirectory::open(request.out) : run::RunDirectory::create(request.out, to_toml(config));
   planned({corpus.train.size(), corpus.validation.size(), corpus.split});

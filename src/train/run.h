@@ -1,22 +1,47 @@
-// A whole run: data, directory, training, evaluation, checkpoints, metrics, summary.
+// A whole run: data, memory, directory, training, evaluation, checkpoints, metrics, summary.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "base/terminal.h"
+#include "model/evaluate.h"
 #include "run/config.h"
 #include "run/metrics.h"
-#include "train/state.h"
 
 namespace cautious::train {
 
-// How a run is started and followed.
+// What a run knows besides its parameters: state.json of a checkpoint, and summary.json of the run.
+struct RunState {
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t step = 0;
+  std::int64_t data = 0;    // fingerprint of the training stream
+  double seconds = 0;       // of all processes that worked on the run
+  double loss_sum = 0;      // since the last row of the metrics
+  std::int64_t losses = 0;  // steps in loss_sum
+  double decay_budget = 0;  // sum over all steps
+  double start_norm = 0;    // RMS of all parameters in the first step
+  model::Evaluation last{kNone, kNone, kNone, 0};
+  double best_loss = kNone;  // lowest validation loss, at best_step
+  std::int64_t best_step = 0;
+};
+
+std::string to_json(const RunState& state);
+RunState read_state(const std::filesystem::path& file);
+
+enum class Outcome { done, stopped, diverged };
+
+// The text of summary.json. `objective` is the last validation loss, null unless the run is done.
+std::string summary_json(const run::RunConfig& config, const RunState& state, Outcome outcome);
+
+// How a run is started and watched.
 struct RunRequest {
   run::RunConfig config;
   std::filesystem::path out;
-  bool resume = false;  // go on from the newest checkpoint in `out`
+  bool resume = false;  // continue from the newest checkpoint in `out`
 };
 
 struct RunWatch {
@@ -42,7 +67,10 @@ struct RunResult {
 };
 RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned);
 
-// The command that goes on with a run, as a shell takes it.
+// The command that continues a run, as a shell takes it.
 std::string resume_command(const std::filesystem::path& out);
+
+// Bytes that the system says are available; infinite where it does not say.
+double memory_available();
 
 }  // namespace cautious::train

@@ -1,4 +1,5 @@
-#include "train/state.h"
+// state.json of a checkpoint and summary.json of a run.
+#include "train/run.h"
 
 #include <array>
 #include <cmath>
@@ -63,13 +64,13 @@ std::string to_json(const RunState& state) {
 
 RunState read_state(const std::filesystem::path& file) {
   std::ifstream in(file);
-  if (!in) throw Error(Fault::data, fmt::format("{}: cannot be read; the checkpoint is not complete", file.string()));
+  if (!in) throw Error(Fault::data, fmt::format("{}: cannot be read: the checkpoint is incomplete", file.string()));
   RunState state;
   const Json json = Json::parse(in, nullptr, false);
   const auto field = [&](std::string_view name) -> const Json& {
     const auto found = json.find(std::string(name));
     if (found == json.end() || !(found->is_number() || found->is_null())) {
-      throw Error(Fault::data, fmt::format("{}: '{}' is missing or no number", file.string(), name));
+      throw Error(Fault::data, fmt::format("{}: '{}' is missing or not a number", file.string(), name));
     }
     return *found;
   };

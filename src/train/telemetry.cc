@@ -1,4 +1,5 @@
-#include "train/telemetry.h"
+// The columns of telemetry.
+#include "train/trainer.h"
 
 #include <algorithm>
 #include <array>

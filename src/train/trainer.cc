@@ -1,11 +1,15 @@
+// One step: data, gradients, update; and what shows that a run has gone wrong.
 #include "train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <variant>
 
+#include <ATen/ops/abs.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/norm.h>
+#include <ATen/ops/sum.h>
 #include <fmt/format.h>
 
 #include <cautious/error.h>
@@ -33,7 +37,42 @@ std::int64_t count_targets(const at::Tensor& target) {
   return std::count_if(values, values + target.numel(), [](std::int64_t value) { return value >= 0; });
 }
 
+std::string not_finite(double number) { return std::isnan(number) ? "not a number" : "infinite"; }
+
 }  // namespace
+
+double ReferenceRun::decay_factor(std::int64_t number, double lr, Optimizer& optimizer,
+                                  const std::vector<at::Tensor>& parameters) const {
+  double plain = 0;  // budget of a factor of 1
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Group& group = optimizer.group_of(i);
+    if (group.decay == DecaySwitch::off || std::holds_alternative<None>(group.recipe.decay)) continue;
+    if (what_ == What::density) {
+      optimizer.set_density(i, trace_.ratio(number, i));
+    } else {
+      const auto sum = parameters[i].detach().abs().sum(at::kDouble).item<double>();
+      plain += lr * group.lr_multiplier * group.recipe.weight_decay * sum;
+    }
+  }
+  if (what_ == What::density) return 1;
+  return plain > 0 ? trace_.budget(number) / plain : 0;
+}
+
+std::optional<ReferenceRun> reference_run(const run::RunConfig& config, const std::vector<std::string>& tensors) {
+  const bool density = !config.optimizer.density_from.empty();
+  const std::string& from = density ? config.optimizer.density_from : config.optimizer.budget_from;
+  if (from.empty()) return std::nullopt;
+  run::DecayTrace trace = run::DecayTrace::read(from);
+  if (trace.tensors() != tensors) {
+    throw Error(Fault::data, fmt::format("{}: the {} tensors of its decay trace are not the {} of this model", from,
+                                         trace.tensors().size(), tensors.size()));
+  }
+  if (trace.steps() < steps_of(config)) {
+    throw Error(Fault::data,
+                fmt::format("{}: its decay trace has {} steps, this run has {}", from, trace.steps(), steps_of(config)));
+  }
+  return ReferenceRun(density ? ReferenceRun::What::density : ReferenceRun::What::budget, std::move(trace));
+}
 
 Trainer::Trainer(const run::RunConfig& config, const data::Stream& stream)
     : config_(config),
@@ -50,7 +89,7 @@ Trainer::Trainer(const run::RunConfig& config, const data::Stream& stream)
     parameters_.push_back(parameter);
     names_.push_back(item.key());
   }
-  followed_ = followed_run(config, names_);
+  reference_ = reference_run(config, names_);
 }
 
 double Trainer::epochs() const {
@@ -67,9 +106,9 @@ double Trainer::rms() const {
   return std::sqrt(squares / count);
 }
 
-// The parts' losses weigh as their targets: whatever the parts, the gradient is that of the mean over the whole batch.
+// The chunks' losses weigh as their targets: whatever the chunks, the gradient is that of the mean over the whole batch.
 double Trainer::accumulate_gradients() {
-  const std::int64_t batch = config_.train.batch_size, part = batch / config_.train.grad_accum;
+  const std::int64_t batch = config_.train.batch_size, chunk = batch / config_.train.grad_accum;
   const at::Tensor tokens = at::empty({batch, length_}, at::kLong), target = at::empty({batch, length_}, at::kLong);
   for (std::int64_t row = 0; row < batch; ++row) {
     sampler_.sequence(done_ * batch + row, row_of(tokens, row), row_of(target, row));
@@ -77,20 +116,20 @@ double Trainer::accumulate_gradients() {
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
   const std::int64_t all = count_targets(target);
   if (all == 0) {
-    throw Error(Fault::data, fmt::format("step {}: none of its {} tokens has a target, as every one ends a document; leave "
-                                         "empty documents out of the data",
+    throw Error(Fault::data, fmt::format("step {}: none of its {} tokens has a target, because each ends a document; "
+                                         "remove empty documents from the data",
                                          done_ + 1, target.numel()));
   }
   double loss = 0;
-  for (std::int64_t first = 0; first < batch; first += part) {
-    const at::Tensor part_target = target.narrow(0, first, part);
-    const std::int64_t targets = count_targets(part_target);
+  for (std::int64_t first = 0; first < batch; first += chunk) {
+    const at::Tensor chunk_target = target.narrow(0, first, chunk);
+    const std::int64_t targets = count_targets(chunk_target);
     if (targets == 0) continue;
-    const at::Tensor part_loss = model_->loss(tokens.narrow(0, first, part), part_target);
+    const at::Tensor chunk_loss = model_->loss(tokens.narrow(0, first, chunk), chunk_target);
     const double weight = static_cast<double>(targets) / static_cast<double>(all);
-    loss += weight * part_loss.item<double>();
+    loss += weight * chunk_loss.item<double>();
     if (!std::isfinite(loss)) return loss;
-    (targets == all ? part_loss : part_loss * weight).backward();
+    (targets == all ? chunk_loss : chunk_loss * weight).backward();
   }
   return loss;
 }
@@ -99,7 +138,7 @@ TrainStep Trainer::step() {
   const std::int64_t number = done_ + 1;
   const double lr = lr_at(schedule_, number);
   const double factor =
-      followed_ ? followed_->decay_factor(number, lr, optimizer_, parameters_) : decay_factor_at(decay_schedule_, number);
+      reference_ ? reference_->decay_factor(number, lr, optimizer_, parameters_) : decay_factor_at(decay_schedule_, number);
   TrainStep result{accumulate_gradients(), lr, config_.optimizer.recipe.weight_decay * factor, nullptr};
   if (!std::isfinite(result.loss)) return result;
   std::vector<at::Tensor> gradients;  // alive until the step is done
@@ -122,6 +161,24 @@ void Trainer::load(const std::filesystem::path& folder, std::int64_t done) {
   model::load_weights(*model_, folder / "model.safetensors");
   optimizer_.load(folder / "optimizer.safetensors");
   done_ = done;
+}
+
+std::string fault_of_parameters(double rms, double start) {
+  constexpr double kExploded = 1000;
+  if (!std::isfinite(rms)) return "parameters are not finite";
+  if (start <= 0 || rms <= kExploded * start) return "";
+  return fmt::format("the RMS of the parameters is {:.3g}, {:.0f} times that at the start", rms, rms / start);
+}
+
+std::string fault_of(const TrainStep& step, double start) {
+  if (!std::isfinite(step.loss)) return "the loss is " + not_finite(step.loss);
+  if (step.report->skipped) return fmt::format("{} entries of the gradient are not finite", step.report->total.nonfinite);
+  return fault_of_parameters(step.report->total.rms_x(), start);
+}
+
+std::string fault_of(const model::Evaluation& evaluation) {
+  const bool well = evaluation.targets == 0 || std::isfinite(evaluation.loss);
+  return well ? "" : "the validation loss is " + not_finite(evaluation.loss);
 }
 
 }  // namespace cautious::train

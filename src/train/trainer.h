@@ -1,23 +1,45 @@
-// Model, optimizer and data order of a run, one step at a time. Everything a later process needs to go on with the same bits is
-// in save(): parameters, optimizer state and the step's number; the data order is a function of the seed and that number.
+// What a run is made of: the trainer (model, optimizer and data order, one step at a time), the reference run of a control,
+// signs of divergence, and the columns of telemetry. For this room only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cautious/optimizer.h>
 
 #include "data/corpus.h"
 #include "data/sampler.h"
+#include "model/evaluate.h"
 #include "model/transformer.h"
 #include "run/config.h"
-#include "train/followed.h"
+#include "run/decay_trace.h"
 
 namespace cautious::train {
+
+// The two controls of a run with cautious decay: a random mask of the same density, tensor by tensor and step by step, and
+// plain decay that takes as much from the weights in all. Both read what the reference run wrote down (run/decay_trace.h).
+class ReferenceRun {
+ public:
+  enum class What { density, budget };
+  ReferenceRun(What what, run::DecayTrace trace) : what_(what), trace_(std::move(trace)) {}
+
+  // Makes step `number` decay as the reference run's did: sets the densities, or returns the factor on the weight decay that
+  // spends the same budget (1 for densities).
+  double decay_factor(std::int64_t number, double lr, Optimizer& optimizer, const std::vector<at::Tensor>& parameters) const;
+
+ private:
+  What what_;
+  run::DecayTrace trace_;
+};
+
+// The one that the configuration names, if any. A trace of other tensors or of fewer steps is an Error(Fault::data).
+std::optional<ReferenceRun> reference_run(const run::RunConfig& config, const std::vector<std::string>& tensors);
 
 struct TrainStep {
   double loss;  // mean over the step's targets, before the update
@@ -26,12 +48,14 @@ struct TrainStep {
   const StepReport* report;  // null where the loss was not finite: nothing was updated then
 };
 
+// Everything a later process needs to continue with the same bits is in save(): parameters, optimizer state and the step's
+// number; the data order is a function of the seed and that number.
 class Trainer {
  public:
   // The stream must outlive the trainer.
   Trainer(const run::RunConfig& config, const data::Stream& stream);
 
-  // Gradients of batch_size sequences in grad_accum parts, then one optimizer step. A loss that is not finite stops before the
+  // Gradients of batch_size sequences in grad_accum chunks, then one optimizer step. A loss that is not finite stops before the
   // update, a gradient that is not finite leaves the step out (report->skipped). Sequences without any target are an
   // Error(Fault::data).
   TrainStep step();
@@ -44,7 +68,7 @@ class Trainer {
 
   // model.safetensors and optimizer.safetensors in `folder`.
   void save(const std::filesystem::path& folder) const;
-  // Goes on from there as after step `done`. A checkpoint of another architecture or recipe is an Error.
+  // Continues from there as after step `done`. A checkpoint of another architecture or recipe is an Error.
   void load(const std::filesystem::path& folder, std::int64_t done);
 
  private:
@@ -59,8 +83,30 @@ class Trainer {
   Optimizer optimizer_;
   std::vector<at::Tensor> parameters_;
   std::vector<std::string> names_;
-  std::optional<Followed> followed_;
+  std::optional<ReferenceRun> reference_;
   std::int64_t done_ = 0;
+};
+
+// When a run has gone wrong for good, in words; empty while all is well. `start`: RMS of the parameters in the first step, 0
+// before it. The report of a step is of the parameters before it, fault_of_parameters() of those now.
+std::string fault_of(const TrainStep& step, double start);
+std::string fault_of_parameters(double rms, double start);
+std::string fault_of(const model::Evaluation& evaluation);
+
+// A step report as columns of the metrics: in total, for each kind of tensor (embedding, attention, mlp, vectors), and for
+// every tensor where asked.
+class Telemetry {
+ public:
+  // Names in the order of the report's tensors. `each` adds columns for every tensor.
+  Telemetry(const std::vector<std::string>& names, bool each);
+
+  // Total: "ratio", "ratio_strict", "rms_x", "rms_g", "rms_u", "decay_budget"; of a kind or tensor: "attention/ratio", ...
+  std::vector<std::string> columns() const;
+  void append(const StepReport& report, std::vector<std::pair<std::string, double>>& values) const;
+
+ private:
+  std::vector<std::string> parts_;                 // kinds that occur, then tensors; each the front of a column's name
+  std::vector<std::vector<std::size_t>> members_;  // tensors of each part
 };
 
 }  // namespace cautious::train

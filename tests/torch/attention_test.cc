@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "ops_fixture.h"
-#include "model/ops/fast_math.h"
+#include "model/ops/fused.h"
 #include "model/ops/ops.h"
 
 namespace attention_test {

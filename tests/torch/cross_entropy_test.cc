@@ -69,8 +69,6 @@ std::string message_of(const std::function<void()>& call) {
   return "no Error";
 }
 
-}  // namespace cross_entropy_test
-
 TEST(CrossEntropy, is_the_plain_one_for_every_size) {
   unsigned turn = 0;
   for (const std::int64_t rows : {1, 7, 65, 300})
@@ -259,8 +257,8 @@ TEST(CrossEntropy, wrong_shapes_are_errors) {
   EXPECT_NE(error(hidden, values({10, 3}, 2), {}, target).find("hidden [3, 2], weight [10, 3], bias none"), std::string::npos);
   EXPECT_NE(error(hidden, weight, values({9}, 3), target).find("bias [9]"), std::string::npos);
   EXPECT_NE(error(hidden, weight, {}, words({0, 1})).find("target [2]"), std::string::npos);
-  EXPECT_NE(error(hidden.view({3, 2, 1}), weight, {}, target).find("do not go together"), std::string::npos);
-  EXPECT_NE(error(hidden, weight, {}, target.view({3, 1})).find("do not go together"), std::string::npos);
+  EXPECT_NE(error(hidden.view({3, 2, 1}), weight, {}, target).find("do not fit together"), std::string::npos);
+  EXPECT_NE(error(hidden, weight, {}, target.view({3, 1})).find("do not fit together"), std::string::npos);
   EXPECT_NE(error(hidden, weight, {}, target, -1).find("soft-cap"), std::string::npos);
 }
 
@@ -269,3 +267,5 @@ TEST(CrossEntropy, other_types_take_the_plain_path) {
   const double expected = each.with(Path::plain)(each.inputs(at::kDouble)).item<double>();
   EXPECT_NEAR(each.with(Path::fused)(each.inputs(at::kBFloat16)).item<double>(), expected, 0.05);
 }
+
+}  // namespace cross_entropy_test

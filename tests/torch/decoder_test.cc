@@ -16,6 +16,8 @@
 namespace cautious {
 namespace decoder_test {
 
+using model::pick;
+
 using Words = std::vector<std::int64_t>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -28,7 +28,7 @@ Function norm(Path path, double offset = 0, double eps = 1e-6) {
   return [=](const Tensors& in) { return cautious::model::ops::rms_norm(in[0], in[1], offset, eps, path); };
 }
 
-Function gate(Path path, model::Activation activation) {
+Function gate(Path path, Activation activation) {
   return [=](const Tensors& in) { return cautious::model::ops::gated(in[0], in[1], activation, path); };
 }
 
@@ -91,9 +91,7 @@ void expect_no_graph(const Function& function, const Tensors& constants) {
   EXPECT_FALSE(function(inputs).requires_grad());
 }
 
-constexpr model::Activation kBoth[] = {model::Activation::silu, model::Activation::gelu};
-
-}  // namespace elementwise_ops_test
+constexpr Activation kBoth[] = {Activation::silu, Activation::gelu};
 
 TEST(RmsNorm, is_the_plain_one) {
   for (const Sides& sides : {Sides{5}, {1}, {1, 1}, {2, 3, 7}, {64, 320}, {2, 5, 3, 16}, {1030, 9}, {3, 4099}})
@@ -176,7 +174,7 @@ TEST(RmsNorm, other_types_take_the_plain_path) {
 }
 
 TEST(Gated, is_the_plain_one) {
-  for (const model::Activation activation : kBoth)
+  for (const Activation activation : kBoth)
     for (const Sides& sides : {Sides{1}, {7}, {3, 5, 17}, {4095}, {4097}, {33, 1001}, {2, 3, 4, 5}, {0}})
       for (const at::ScalarType type : {at::kFloat, at::kDouble})
         fixture::expect_equal(gate(Path::fused, activation), gate(Path::plain, activation),
@@ -184,7 +182,7 @@ TEST(Gated, is_the_plain_one) {
 }
 
 TEST(Gated, gradients_are_slopes) {
-  for (const model::Activation activation : kBoth)
+  for (const Activation activation : kBoth)
     fixture::expect_gradients(gate(Path::fused, activation), {values({3, 19}, 1).mul(2), values({3, 19}, 2)}, "gated", 1e-8,
                               57);
 }
@@ -194,7 +192,7 @@ TEST(Gated, extremes_are_finite) {
   std::vector<double> both = ends;
   for (const double end : ends) both.push_back(-end);
   const auto count = static_cast<std::int64_t>(both.size());
-  for (const model::Activation activation : kBoth) {
+  for (const Activation activation : kBoth) {
     for (std::int64_t i = 0; i < count; ++i)  // one at a time: differences are relative to the largest
       expect_exact(gate(Path::fused, activation), gate(Path::fused, activation),
                    {at::tensor({both[i], 0.5}, at::kFloat), at::tensor({2.0, 2.0}, at::kFloat)}, fmt::format("{}", both[i]));
@@ -207,7 +205,7 @@ TEST(Gated, extremes_are_finite) {
 }
 
 TEST(Gated, takes_inputs_of_any_stride) {
-  for (const model::Activation activation : kBoth)
+  for (const Activation activation : kBoth)
     for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
       const auto with = [=](Path path) {  // gate and up are halves of one product
         return [=](const Tensors& in) {
@@ -216,19 +214,19 @@ TEST(Gated, takes_inputs_of_any_stride) {
       };
       fixture::expect_equal(with(Path::fused), with(Path::plain), {values({5, 18}, 1, type)}, tolerance(type), "halves");
     }
-  const Function same = [](const Tensors& in) { return cautious::model::ops::gated(in[0], in[0], model::Activation::silu, Path::fused); };
+  const Function same = [](const Tensors& in) { return cautious::model::ops::gated(in[0], in[0], Activation::silu, Path::fused); };
   fixture::expect_gradients(same, {values({7}, 1)}, "gate is up", 1e-8);
 }
 
 TEST(Gated, bits_do_not_depend_on_threads) {
-  for (const model::Activation activation : kBoth)
+  for (const Activation activation : kBoth)
     for (const at::ScalarType type : {at::kFloat, at::kDouble})
       expect_any_threads(gate(Path::fused, activation), {values({101, 1003}, 1, type), values({101, 1003}, 2, type)});
 }
 
 TEST(Gated, serves_what_autograd_asks_for) {
   const Tensors inputs{values({6, 5}, 1), values({6, 5}, 2)};
-  for (const model::Activation activation : kBoth) {
+  for (const Activation activation : kBoth) {
     expect_only_wanted(gate(Path::fused, activation), gate(Path::plain, activation), inputs);
     expect_no_graph(gate(Path::fused, activation), inputs);
   }
@@ -236,11 +234,13 @@ TEST(Gated, serves_what_autograd_asks_for) {
 
 TEST(Gated, wrong_shapes_are_errors) {
   for (const Path path : {Path::fused, Path::plain})
-    EXPECT_THROW(gate(path, model::Activation::silu)({values({6, 5}, 1), values({5}, 2)}), cautious::Error);
+    EXPECT_THROW(gate(path, Activation::silu)({values({6, 5}, 1), values({5}, 2)}), cautious::Error);
 }
 
 TEST(Gated, other_types_take_the_plain_path) {
   const Tensors inputs = to({values({6, 5}, 1), values({6, 5}, 2)}, at::kBFloat16);
-  for (const model::Activation activation : kBoth)
+  for (const Activation activation : kBoth)
     EXPECT_TRUE(fixture::same_bits(gate(Path::fused, activation)(inputs), gate(Path::plain, activation)(inputs)));
 }
+
+}  // namespace elementwise_ops_test

@@ -166,7 +166,7 @@ TEST_F(Evaluate, DataOfAnotherVocabularyIsRefused) {
   const data::Stream large = stream({{1, 2, 50, 3}}), small = stream({{1, 2, 49, 3}}), ends = stream({{1}, {2}, {3}});
   const std::vector<std::uint16_t> lengths = some_lengths(49);
   EXPECT_EQ(fault({&large, {0}, 2, {}}, 1),
-            "the data has the token 50, but the model's vocabulary is 50: it is of another tokenizer than the model");
+            "the data has the token 50, but the model's vocabulary is 50: it was made with another tokenizer");
   EXPECT_EQ(fault({&small, {0}, 2, lengths}, 1), "the data has the token 49, but the tokenizer's vocabulary is 49");
   EXPECT_EQ(fault({&small, {}, 2, {}}, 1), "there is no window to evaluate");
   EXPECT_EQ(fault({&small, {0}, 2, {}}, 0), "batch is 0; valid: at least 1");

@@ -12,10 +12,11 @@
 
 #include "naive_transformer.h"
 #include "tiny_models.h"
-#include "model/init.h"
 
 namespace cautious {
 namespace transformer_test {
+
+namespace ops = model::ops;
 
 constexpr model::RunOptions kFused{ops::Path::fused, false}, kPlain{ops::Path::plain, false};
 
@@ -60,7 +61,7 @@ std::string message(const std::function<void()>& call) {
 TEST(Transformer, ParametersAreThoseOfTheConfig) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 1);
-    const std::vector<Shape> shapes = model::parameter_shapes(config);
+    const std::vector<model::Shape> shapes = model::parameter_shapes(config);
     const auto parameters = model.named_parameters();
     ASSERT_EQ(parameters.size(), shapes.size()) << name;
     std::int64_t count = 0;
@@ -272,11 +273,13 @@ TEST(Transformer, WrongTokensAreOneLine) {
   EXPECT_EQ(message([&] { model.logits(with(50)); }), "tokens has the value 50, but the vocabulary is 50; valid: [0, 49]");
   EXPECT_EQ(message([&] { model.loss(with(-1), good); }), "tokens has the value -1, but the vocabulary is 50; valid: [0, 49]");
   EXPECT_EQ(message([&] { model.loss(good, with(-2)); }), "target has the value -2, but the vocabulary is 50; valid: [-1, 49]");
-  EXPECT_EQ(message([&] { model.loss(good, words(3, 2, 50)); }), "target is [3, 2] and tokens [2, 3]; they must be equal");
+  EXPECT_EQ(message([&] { model.loss(good, words(3, 2, 50)); }),
+            "target is [3, 2], but tokens is [2, 3]; their shapes must be equal");
   EXPECT_EQ(message([&] { model.logits(good.narrow(1, 0, 0)); }), "tokens is [2, 0]; batch and sequence must be at least 1");
   EXPECT_EQ(message([&] { model.logits(good.to(at::kFloat)); }),
             "tokens has 2 sides and type Float; valid: 2 sides [batch, sequence], type Long");
-  EXPECT_EQ(message([&] { model::Transformer(model.config(), 1, {}, at::kHalf); }), "model's type is Half; choices: Float, Double");
+  EXPECT_EQ(message([&] { model::Transformer(model.config(), 1, {}, at::kHalf); }),
+            "model's type is Half; choices: Float, Double");
 }
 
 TEST(Transformer, LossFallsWhenTraining) {

@@ -15,8 +15,8 @@
 
 #include <cautious/error.h>
 
-#include "tiny_models.h"
 #include "model/family.h"
+#include "tiny_models.h"
 
 namespace cautious {
 namespace weights_test {
@@ -63,7 +63,7 @@ TEST_F(Weights, TheListIsThatOfTheConfig) {
   for (const auto& [name, config] : tiny::models()) {
     const model::Transformer model(config, 1);
     const std::vector<base::TensorToWrite> list = model::weights_of(model);
-    const std::vector<Shape> shapes = model::parameter_shapes(config);
+    const std::vector<model::Shape> shapes = model::parameter_shapes(config);
     ASSERT_EQ(list.size(), shapes.size()) << name;
     for (std::size_t i = 0; i < list.size(); ++i) {
       EXPECT_EQ(list[i].name, shapes[i].name);
@@ -154,13 +154,13 @@ TEST_F(Weights, AnotherArchitectureIsRefusedAndChangesNothing) {
     return fault([&] { model::load_weights(model, file()); });
   };
   EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.hidden = 32; }),
-            "tensor 'model.layers.0.mlp.gate_proj.weight' is [32, 16], the model has [24, 16]; it is of another architecture");
+            "tensor 'model.layers.0.mlp.gate_proj.weight' is [32, 16], the model has [24, 16]; it has another architecture");
   EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.layers = 1; }),
-            "no tensor 'model.layers.1.input_layernorm.weight', which the model has as [16]; it is of another architecture");
+            "no tensor 'model.layers.1.input_layernorm.weight', which the model has as [16]; it has another architecture");
   EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.layers = 3; }),
-            "tensor 'model.layers.2.input_layernorm.weight' [16] is not in the model; it is of another architecture");
+            "tensor 'model.layers.2.input_layernorm.weight' [16] is not in the model; it has another architecture");
   EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.tied = false; }),
-            "tensor 'lm_head.weight' [50, 16] is not in the model; it is of another architecture");
+            "tensor 'lm_head.weight' [50, 16] is not in the model; it has another architecture");
   std::vector<base::TensorToWrite> list = model::weights_of(before);
   list.back().type = "I32";
   base::write_safetensors(file(), list, {});
@@ -176,7 +176,7 @@ TEST_F(Weights, ACheckpointIsHeldAgainstItsDescriptionBeforeAnythingIsAllocated)
   config.vocab = config.hidden = 900'000'000;
   describe(model::to_config_json(config, 0));
   EXPECT_EQ(fault([&] { model::load_model(folder_); }),
-            "tensor 'model.embed_tokens.weight' is [50, 16], the model has [900000000, 16]; it is of another architecture");
+            "tensor 'model.embed_tokens.weight' is [50, 16], the model has [900000000, 16]; it has another architecture");
 }
 
 TEST_F(Weights, WhatIsMissingIsNamed) {

@@ -1,3 +1,4 @@
+// What the verbs of cautious-train share, and the banner of a run.
 #include <algorithm>
 #include <thread>
 
@@ -12,7 +13,7 @@
 #include "linear/blas.h"
 #include "run/checkpoint.h"
 #include "run/provenance.h"
-#include "train/memory.h"
+#include "train/run.h"
 
 namespace cautious::cli {
 namespace {
@@ -70,7 +71,8 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
   lines.push_back(
       line("model", fmt::format("{}: {} layers, width {}, {} heads of {}, hidden {}, vocabulary {}", config.model.preset,
                                 shape.layers, shape.width, shape.heads, shape.head_size, shape.hidden, shape.vocab)));
-  lines.push_back(line("parameters", fmt::format("{} ({} of them embedding and output)", size.parameters, size.embedding)));
+  lines.push_back(
+      line("parameters", fmt::format("{}, {} of them in the embedding and the output", size.parameters, size.embedding)));
   if (data != nullptr) {
     lines.push_back(line("data", fmt::format("{} training tokens, {} validation tokens: {}", data->train_tokens,
                                              data->validation_tokens, data->split)));

@@ -136,7 +136,8 @@ int train(const TrainArguments& args, const run::RunConfig& config) {
     watch.row = [&](const run::MetricsRow& row) { unread = !base::try_print(to_json(row) + "\n") || unread; };
   }
   const train::RunResult result = train::run_training({config, args.out, args.resume}, watch, [&](const train::RunPlan& plan) {
-    for (const std::string& line : banner(config, &plan)) say(line);
+    if (args.quiet) return;  // the banner measures the machine
+    for (const std::string& line : banner(config, &plan)) live.say(line);
   });
   return report(args, result, interruptible.noted());
 }

@@ -2,9 +2,11 @@
 // row's sum of exponentials, from which backward has the probabilities again. Every block is computed the same way whoever
 // computes it, and sums over blocks have one order, so bits do not depend on the number of threads.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -14,158 +16,122 @@
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "model/ops/attention_loops.h"
-#include "model/ops/fused.h"
-#include "model/ops/ops.h"
-#include "model/ops/plain.h"
+#include "model/ops/attention_pass.h"
 
 namespace cautious::model::ops {
 namespace {
 
-constexpr std::int64_t kBlock = 8 * kTall;  // queries
-
-// A tensor [batch, tokens, heads * head_size] as rows per head.
+// The last few tables are kept; one for more tokens serves fewer.
 template <class T>
-struct Heads {
-  T* data = nullptr;
-  std::int64_t batch_stride = 0, stride = 0, head_size = 0;
-
-  Heads(const at::Tensor& x, std::int64_t size) : head_size(size) {
-    if (!x.defined()) return;
-    data = x.data_ptr<std::remove_const_t<T>>();
-    batch_stride = x.stride(0);
-    stride = x.stride(1);
+std::shared_ptr<const Rotation<T>> rotation_table(std::int64_t tokens, std::int64_t head_size, double base) {
+  static std::mutex mutex;
+  static std::vector<std::shared_ptr<const Rotation<T>>> kept;
+  const std::lock_guard lock(mutex);
+  std::erase_if(kept, [&](const auto& r) { return r->head_size == head_size && r->base == base && r->tokens < tokens; });
+  for (const auto& r : kept)
+    if (r->head_size == head_size && r->base == base) return r;
+  const std::int64_t half = head_size / 2;
+  auto made = std::make_shared<Rotation<T>>(Rotation<T>{tokens, head_size, base, {}, {}});
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double angle =
+          static_cast<double>(t) * std::pow(base, static_cast<double>(i) * (-2.0 / static_cast<double>(head_size)));
+      made->cosine.push_back(static_cast<T>(std::cos(angle)));
+      made->sine.push_back(static_cast<T>(std::sin(angle)));
+    }
   }
-  Rows<T> at(std::int64_t b, std::int64_t head) const { return {data + b * batch_stride + head * head_size, stride}; }
-};
+  if (kept.size() == 8) kept.erase(kept.begin());
+  kept.push_back(made);
+  return made;
+}
 
-// What forward and backward of one call share. All that is multiplied is first copied into scratch memory of padded rows,
-// queries and keys rotated: it is read many times.
+// Scores of the queries first, first + 1, ... to exponentials, to be divided by their sum. The products read at most kTall
+// entries after a query's own position: these become 0.
 template <class T>
-class Pass {
- public:
-  Pass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& log_sum, const AttentionShape& shape)
-      : shape_(shape),
-        batch_(q.size(0)),
-        tokens_(q.size(1)),
-        size_(shape.head_size),
-        scale_(static_cast<T>(shape.scale)),
-        cap_(static_cast<T>(shape.softcap)),
-        q_(q, size_),
-        k_(k, size_),
-        v_(v, size_),
-        log_sum_(log_sum.data_ptr<T>()) {
-    if (shape.rope_base > 0 && tokens_ > 0) rotation_ = rotation_table<T>(tokens_, size_, shape.rope_base);
-  }
-
-  void forward(const at::Tensor& outcome) const {
-    const Heads<T> out(outcome, size_);
-    const std::int64_t pairs = batch_ * shape_.kv_heads, blocks = (tokens_ + kBlock - 1) / kBlock;
-    if (pairs == 0) return;
-    // Few heads are cut further: a part has every so many-th block.
-    const std::int64_t parts = std::min<std::int64_t>(blocks, (4 * at::get_num_threads() + pairs - 1) / pairs);
-    parallel(pairs * parts, [&](std::int64_t job) {
-      const std::int64_t b = job % pairs / shape_.kv_heads, kv = job % shape_.kv_heads;
-      Room room(*this);
-      const Rows<T> keys = room.take(tokens_, size_), turned = room.take(size_, tokens_), values = room.take(tokens_, size_);
-      const Rows<T> queries = room.take(kBlock, size_), mixed = room.take(kBlock, size_), scores = room.take(kBlock, tokens_);
-      T sums[kBlock];
-      load(k_.at(b, kv), 0, tokens_, keys);
-      transpose<T>(tokens_, size_, fixed(keys), turned);
-      copy<T>(tokens_, size_, v_.at(b, kv), values);
-      for_blocks(kv, blocks - 1 - job / pairs, parts, [&](std::int64_t head, std::int64_t first, std::int64_t rows) {
-        load(q_.at(b, head).from(first), first, rows, queries);
-        meet<T>(rows, first, size_, scale_, fixed(queries), fixed(turned), scores);
-        soften<T>(rows, first, cap_, scores, sums, logs(b, head) + first);
-        mix<T>(rows, first, size_, 1, fixed(scores), fixed(values), mixed);
-        divide<T>(rows, size_, sums, fixed(mixed), out.at(b, head).from(first));
-      });
-    });
-  }
-
-  // dq, dk and dv may be undefined.
-  void backward(const at::Tensor& outcome, const at::Tensor& gradient, const at::Tensor& dq, const at::Tensor& dk,
-                const at::Tensor& dv) const {
-    const Heads<const T> out(outcome, size_), grad(gradient, size_);
-    const Heads<T> q_out(dq, size_), k_out(dk, size_), v_out(dv, size_);
-    const std::int64_t blocks = (tokens_ + kBlock - 1) / kBlock;
-    parallel(batch_ * shape_.kv_heads, [&](std::int64_t job) {
-      const std::int64_t b = job / shape_.kv_heads, kv = job % shape_.kv_heads;
-      Room room(*this);
-      const Rows<T> keys = room.take(tokens_, size_), turned = room.take(size_, tokens_), values = room.take(size_, tokens_);
-      const Rows<T> queries = room.take(kBlock, size_), mixed = room.take(kBlock, size_), g = room.take(kBlock, size_);
-      const Rows<T> key_slopes = room.take(tokens_, size_), value_slopes = room.take(tokens_, size_);
-      const Rows<T> scores = room.take(kBlock, tokens_), slopes = room.take(kBlock, tokens_);
-      load(k_.at(b, kv), 0, tokens_, keys);
-      transpose<T>(tokens_, size_, fixed(keys), turned);
-      transpose<T>(tokens_, size_, v_.at(b, kv), values);
-      bool add = false;  // the last block comes first: it sees all keys
-      for_blocks(kv, blocks - 1, 1, [&](std::int64_t head, std::int64_t first, std::int64_t rows) {
-        load(q_.at(b, head).from(first), first, rows, queries);
-        copy<T>(rows, size_, grad.at(b, head).from(first), g);
-        meet<T>(rows, first, size_, scale_, fixed(queries), fixed(turned), scores);
-        meet<T>(rows, first, size_, 1, fixed(g), fixed(values), slopes);
-        back<T>(rows, first, size_, cap_, logs(b, head) + first, out.at(b, head).from(first), fixed(g), scores, slopes);
-        if (v_out.data) spread<T>(rows, first, size_, 1, fixed(scores), fixed(g), add, value_slopes);
-        if (k_out.data) spread<T>(rows, first, size_, scale_, fixed(slopes), fixed(queries), add, key_slopes);
-        if (q_out.data) {
-          mix<T>(rows, first, size_, scale_, fixed(slopes), fixed(keys), mixed);
-          store(fixed(mixed), first, rows, q_out.at(b, head).from(first));
-        }
-        add = true;
-      });
-      if (v_out.data) copy<T>(tokens_, size_, fixed(value_slopes), v_out.at(b, kv));
-      if (k_out.data) store(fixed(key_slopes), 0, tokens_, k_out.at(b, kv));
-    });
-  }
-
- private:
-  // Scratch memory of a job, handed out in turn: enough for all that backward takes.
-  class Room {
-   public:
-    explicit Room(const Pass& pass) {
-      const std::int64_t narrow = padded(pass.size_), wide = padded(pass.tokens_);
-      next_ = scratch<T, Pass>(
-          static_cast<std::size_t>(3 * (whole(pass.tokens_) + kBlock) * narrow + 2 * (whole(pass.size_) + kBlock) * wide));
+CAUTIOUS_CLONES void soften(std::int64_t rows, std::int64_t first, T cap, Rows<T> scores, T* sums, T* log_sums) {
+  const T shrink = 1 / cap;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t seen = first + r + 1;
+    T* __restrict s = scores.row(r);
+    if (cap > 0)
+      for (std::int64_t j = 0; j < seen; ++j) s[j] = cap * fast_tanh(s[j] * shrink);
+    T top = -std::numeric_limits<T>::infinity(), sum = 0;
+#pragma omp simd reduction(max : top)
+    for (std::int64_t j = 0; j < seen; ++j) top = s[j] > top ? s[j] : top;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < seen; ++j) {
+      s[j] = fast_exp(s[j] - top);
+      sum += s[j];
     }
-    Rows<T> take(std::int64_t rows, std::int64_t columns) {
-      const Rows<T> taken{next_, padded(columns)};
-      next_ += whole(rows) * taken.stride;
-      return taken;
-    }
-
-   private:
-    T* next_;
-  };
-
-  static Rows<const T> fixed(Rows<T> rows) { return {rows.data, rows.stride}; }
-  T* logs(std::int64_t b, std::int64_t head) const { return log_sum_ + (b * shape_.heads + head) * tokens_; }
-
-  // Of the query heads of one key head, the blocks last, last - step, ...: body(head, first query, how many).
-  template <class Body>
-  void for_blocks(std::int64_t kv, std::int64_t last, std::int64_t step, const Body& body) const {
-    const std::int64_t group = shape_.heads / shape_.kv_heads;
-    for (std::int64_t head = kv * group; head < (kv + 1) * group; ++head)
-      for (std::int64_t block = last; block >= 0; block -= step)
-        body(head, block * kBlock, std::min(kBlock, tokens_ - block * kBlock));
+    for (std::int64_t j = 0; j < kTall; ++j) s[seen + j] = 0;
+    sums[r] = sum;
+    log_sums[r] = top + std::log(sum);
   }
+}
 
-  void turn(T direction, Rows<const T> x, std::int64_t first, std::int64_t rows, Rows<T> y) const {
-    if (!rotation_) return copy<T>(rows, size_, x, y);
-    const std::int64_t half = size_ / 2, skip = first * half;
-    rotate<T>(rows, half, direction, rotation_->cosine.data() + skip, rotation_->sine.data() + skip, x, y);
+// y = x, each row divided by its number.
+template <class T>
+CAUTIOUS_CLONES void divide(std::int64_t rows, std::int64_t columns, const T* by, Rows<const T> x, Rows<T> y) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T inverse = 1 / by[r];
+    const T* __restrict from = x.row(r);
+    T* __restrict to = y.row(r);
+    for (std::int64_t i = 0; i < columns; ++i) to[i] = from[i] * inverse;
   }
-  // Queries or keys into scratch memory, and their slopes out of it.
-  void load(Rows<const T> x, std::int64_t first, std::int64_t rows, Rows<T> y) const { turn(1, x, first, rows, y); }
-  void store(Rows<const T> x, std::int64_t first, std::int64_t rows, Rows<T> y) const { turn(-1, x, first, rows, y); }
+}
 
-  AttentionShape shape_;
-  std::int64_t batch_, tokens_, size_;
-  T scale_, cap_;
-  Heads<const T> q_, k_, v_;
-  T* log_sum_;
-  std::shared_ptr<const Rotation<T>> rotation_;
-};
+}  // namespace
+
+template <class T>
+Pass<T>::Pass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& log_sum,
+              const AttentionShape& shape)
+    : shape_(shape),
+      batch_(q.size(0)),
+      tokens_(q.size(1)),
+      size_(shape.head_size),
+      scale_(static_cast<T>(shape.scale)),
+      cap_(static_cast<T>(shape.softcap)),
+      q_(q, size_),
+      k_(k, size_),
+      v_(v, size_),
+      log_sum_(log_sum.data_ptr<T>()) {
+  if (shape.rope_base > 0 && tokens_ > 0) rotation_ = rotation_table<T>(tokens_, size_, shape.rope_base);
+}
+
+template <class T>
+void Pass<T>::turn(T direction, Rows<const T> x, std::int64_t first, std::int64_t rows, Rows<T> y) const {
+  if (!rotation_) return copy<T>(rows, size_, x, y);
+  const std::int64_t half = size_ / 2, skip = first * half;
+  rotate<T>(rows, half, direction, rotation_->cosine.data() + skip, rotation_->sine.data() + skip, x, y);
+}
+
+template <class T>
+void Pass<T>::forward(const at::Tensor& outcome) const {
+  const Heads<T> out(outcome, size_);
+  const std::int64_t pairs = batch_ * shape_.kv_heads, blocks = (tokens_ + kBlock - 1) / kBlock;
+  if (pairs == 0) return;
+  // With few heads, each is cut into `parts`: part i has every parts-th block.
+  const std::int64_t parts = std::min<std::int64_t>(blocks, (4 * at::get_num_threads() + pairs - 1) / pairs);
+  parallel(pairs * parts, [&](std::int64_t job) {
+    const std::int64_t b = job % pairs / shape_.kv_heads, kv = job % shape_.kv_heads;
+    Room room(*this);
+    const Rows<T> keys = room.take(tokens_, size_), turned = room.take(size_, tokens_), values = room.take(tokens_, size_);
+    const Rows<T> queries = room.take(kBlock, size_), mixed = room.take(kBlock, size_), scores = room.take(kBlock, tokens_);
+    T sums[kBlock];
+    load(k_.at(b, kv), 0, tokens_, keys);
+    transpose<T>(tokens_, size_, fixed(keys), turned);
+    copy<T>(tokens_, size_, v_.at(b, kv), values);
+    for_blocks(kv, blocks - 1 - job / pairs, parts, [&](std::int64_t head, std::int64_t first, std::int64_t rows) {
+      load(q_.at(b, head).from(first), first, rows, queries);
+      meet<T>(rows, first, size_, scale_, fixed(queries), fixed(turned), scores);
+      soften<T>(rows, first, cap_, scores, sums, logs(b, head) + first);
+      mix<T>(rows, first, size_, 1, fixed(scores), fixed(values), mixed);
+      divide<T>(rows, size_, sums, fixed(mixed), out.at(b, head).from(first));
+    });
+  });
+}
+
+namespace {
 
 // Tokens without gaps between their entries; else a copy.
 at::Tensor usable(const at::Tensor& x) { return x.stride(2) == 1 ? x : x.contiguous(); }
@@ -229,6 +195,9 @@ void check_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 }
 
 }  // namespace
+
+template class Pass<float>;
+template class Pass<double>;
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape, Path path) {
   check_shapes(q, k, v, shape);

@@ -1,3 +1,4 @@
+// The loss from hidden states, a chunk of rows at a time: product, softmax and gradients while the logits are in the cache.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,8 +18,6 @@
 #include <cautious/error.h>
 
 #include "model/ops/fused.h"
-#include "model/ops/ops.h"
-#include "model/ops/plain.h"
 
 namespace cautious::model::ops {
 namespace {
@@ -232,8 +231,7 @@ class CrossEntropy : public ::torch::autograd::Function<CrossEntropy> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& incoming) {
-    if (at::GradMode::is_enabled())
-      throw Error(Fault::usage, "cross_entropy: the fused operation has no second derivative; take Path::plain for it");
+    not_twice("cross_entropy");
     variable_list gradients;
     if (const auto kept = context->saved_data.find("gradients"); kept != context->saved_data.end()) {
       gradients = kept->second.toTensorVector();
@@ -260,8 +258,8 @@ void check_inputs(const Inputs& in) {
                     in.hidden.size(1) == in.weight.size(1) && in.hidden.size(0) == in.target.size(0) &&
                     (!in.bias.defined() || (in.bias.dim() == 1 && in.bias.size(0) == in.weight.size(0)));
   if (!fits)
-    throw Error(Fault::usage, fmt::format("cross_entropy: hidden {}, weight {}, bias {} and target {} do not go together; they "
-                                          "are [N, d], [V, d], [V] or none, and [N]",
+    throw Error(Fault::usage, fmt::format("cross_entropy: hidden {}, weight {}, bias {} and target {} do not fit together; "
+                                          "expected [N, d], [V, d], [V] or none, and [N]",
                                           sides(in.hidden), sides(in.weight), sides(in.bias), sides(in.target)));
   if (in.target.scalar_type() != at::kLong)
     throw Error(Fault::usage,

@@ -1,10 +1,12 @@
-// Shared by the fused operations: which tensors they take, one parallel loop with a single-threaded BLAS inside, and its
-// memory.
+// Shared by the fused operations: loops compiled for two instruction sets, with exp and tanh that the compiler vectorizes in
+// them; which tensors they take, and the plain operations for all others; one parallel loop with its scratch memory.
 #pragma once
 
 #include <omp.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -17,9 +19,58 @@
 #include <c10/core/GradMode.h>
 #include <cautious/error.h>
 
-#include "model/ops/fast_math.h"
+#include "model/ops/ops.h"
+
+// Before a function or template in an unnamed namespace: it is compiled for AVX2 with FMA too, and the better one is taken when
+// the program starts. What it calls must be CAUTIOUS_INLINE, or it stays as it is. (Sanitizers cannot start such functions.)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define CAUTIOUS_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define CAUTIOUS_CLONES
+#endif
+#define CAUTIOUS_INLINE __attribute__((always_inline)) inline
 
 namespace cautious::model::ops {
+
+// Below 2 ulp. 0 below the logarithm of the smallest normal number, infinite from 88.38 on; NaN stays.
+CAUTIOUS_INLINE float fast_exp(float x) {
+  constexpr float low = -87.336544f, high = 89.0f, shift = 0x1.8p23f;
+  const float inside = x < low ? low : (x > high ? high : x);
+  const float moved = inside * 1.44269504f + shift;  // the nearest whole number is in the low bits
+  const float whole = moved - shift;
+  const float r = (inside - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  const float power = std::bit_cast<float>((std::bit_cast<std::uint32_t>(moved) + 127u) << 23);
+  return x < low ? 0.0f : p * power;
+}
+CAUTIOUS_INLINE double fast_exp(double x) { return std::exp(x); }
+
+// Below 7 ulp: a rational function on |x| < 7.905, beyond which it is 1 in f32.
+CAUTIOUS_INLINE float fast_tanh(float x) {
+  constexpr float limit = 7.90531110763549805f;
+  const float t = x < -limit ? -limit : (x > limit ? limit : x);
+  const float s = t * t;
+  float p = -2.76076847742355e-16f;
+  p = p * s + 2.00018790482477e-13f;
+  p = p * s - 8.60467152213735e-11f;
+  p = p * s + 5.12229709037114e-08f;
+  p = p * s + 1.48572235717979e-05f;
+  p = p * s + 6.37261928875436e-04f;
+  p = p * s + 4.89352455891786e-03f;
+  float q = 1.19825839466702e-06f;
+  q = q * s + 1.18534705686654e-04f;
+  q = q * s + 2.26843463243900e-03f;
+  q = q * s + 4.89352518554385e-03f;
+  return t * p / q;
+}
+CAUTIOUS_INLINE double fast_tanh(double x) { return std::tanh(x); }
 
 // Plain memory on the CPU, f32 or f64, all of one type. Undefined tensors do not count.
 inline bool can_fuse(std::initializer_list<at::Tensor> tensors) {
@@ -37,7 +88,8 @@ inline bool can_fuse(std::initializer_list<at::Tensor> tensors) {
 // At the start of a backward that libtorch cannot differentiate: it would take the gradient for a constant.
 inline void not_twice(const char* operation) {
   if (c10::GradMode::is_enabled())
-    throw Error(Fault::usage, std::string(operation) + ": a gradient of the gradient needs Path::plain");
+    throw Error(Fault::usage,
+                std::string(operation) + ": the fused operation has no second derivative; use Path::plain for it");
 }
 
 // job(i) for i in [0, count), in any order, on libtorch's threads; products of the BLAS inside stay on their thread. Jobs of
@@ -79,4 +131,14 @@ T* scratch(std::size_t count) {
   return memory.get();
 }
 
+// The operations of ops.h in ATen operations, on any device and type; libtorch differentiates them. They check no shapes.
+namespace plain {
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& scale, double offset, double eps);
+at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activation);
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape);
+at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& target,
+                         double softcap);
+
+}  // namespace plain
 }  // namespace cautious::model::ops

@@ -1,3 +1,4 @@
+// activation(gate) * up, one pass forward and one backward.
 #include <algorithm>
 #include <cstdint>
 
@@ -9,8 +10,6 @@
 #include <cautious/error.h>
 
 #include "model/ops/fused.h"
-#include "model/ops/ops.h"
-#include "model/ops/plain.h"
 
 namespace cautious::model::ops {
 namespace {
@@ -148,8 +147,7 @@ class Gated : public ::torch::autograd::Function<Gated> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& incoming) {
-    if (at::GradMode::is_enabled())
-      throw Error(Fault::usage, "gated: the fused operation has no second derivative; take Path::plain for it");
+    not_twice("gated");
     const variable_list saved = context->get_saved_variables();
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     const at::Tensor &gate = saved[0], &up = saved[1], out = incoming[0].contiguous();

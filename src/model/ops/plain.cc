@@ -1,4 +1,5 @@
-#include "model/ops/plain.h"
+// The operations of ops.h in ATen operations.
+#include "model/ops/fused.h"
 
 #include <limits>
 #include <utility>

@@ -1,3 +1,4 @@
+// RMSNorm, row by row.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -11,8 +12,6 @@
 #include <cautious/error.h>
 
 #include "model/ops/fused.h"
-#include "model/ops/ops.h"
-#include "model/ops/plain.h"
 
 namespace cautious::model::ops {
 namespace {
@@ -157,8 +156,7 @@ class RmsNorm : public ::torch::autograd::Function<RmsNorm> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& incoming) {
-    if (at::GradMode::is_enabled())
-      throw Error(Fault::usage, "rms_norm: the fused operation has no second derivative; take Path::plain for it");
+    not_twice("rms_norm");
     const variable_list saved = context->get_saved_variables();
     const double offset = context->saved_data["offset"].toDouble();
     const at::Tensor &x = saved[0], &scale = saved[1], &inverse = saved[2], y = incoming[0].contiguous();
