@@ -75,7 +75,7 @@ class Study(Training):
                 for name, path in self.folders(out).items()}
 
     def densities(self, run):
-        """Of every step, the part of each tensor that decays, by decay_trace.bin."""
+        """Of every step, the fraction of each tensor that decays, by decay_trace.bin."""
         head, records = (run / "decay_trace.bin").read_bytes().split(b"\n", 1)
         count = len(json.loads(head)["tensors"])
         return [struct.unpack(f"<{count}f", records[at:at + 4 * count]) for at in range(0, len(records), 4 * count + 8)]

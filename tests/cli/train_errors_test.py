@@ -140,7 +140,7 @@ class Refusals(Training):
     def test_a_damaged_checkpoint_beside_an_older_one(self):
         out = self.train("run", "--checkpoint.every=20")
         (self.newest(out) / "state.json").write_text("{")
-        self.refused(3, ["state.json", "go on from step 20", "step_00000040"], "train", "--out", out, "--resume")
+        self.refused(3, ["state.json", "continue from step 20", "step_00000040"], "train", "--out", out, "--resume")
         self.newest(out).rename(self.folder / "damaged")
         self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)
 
@@ -153,7 +153,7 @@ class Refusals(Training):
 
     def test_standard_output_that_cannot_be_written(self):
         out = self.train("run")
-        for verb in (["eval", out, "--data", self.corpus], ["train", "--dry-run"], ["train", "--print-config"],
+        for verb in (["eval", out, "--data", self.corpus, "--tokens", "1000"], ["train", "--dry-run"], ["train", "--print-config"],
                      ["sample", out, "--prompt", "a"], self.arguments("rows", "--json")):
             with self.subTest(verb=verb), open("/dev/full", "w") as full:
                 done = subprocess.run([PROGRAM, *map(str, verb)], stdout=full, stderr=subprocess.PIPE, text=True)

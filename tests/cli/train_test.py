@@ -97,9 +97,9 @@ class Runs(Training):
             return 0
 
     def test_interrupt_saves_and_tells_how_to_continue(self):
-        whole = self.train("whole", steps=3000)
+        whole = self.train("whole", steps=1500)
         out = self.folder / "stopped"
-        process = subprocess.Popen([PROGRAM, *map(str, self.arguments("stopped", steps=3000))], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([PROGRAM, *map(str, self.arguments("stopped", steps=1500))], stderr=subprocess.PIPE, text=True)
         while self.steps_seen(out) < 20:
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
