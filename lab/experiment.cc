@@ -1,3 +1,4 @@
+// An experiment as text, JSON and a page.
 #include "lab/experiment.h"
 
 #include <algorithm>
@@ -75,15 +76,15 @@ void add(report::HtmlPage& page, const Section& section) {
 
 std::string page_of(const std::vector<Experiment>& experiments) {
   report::HtmlPage page(experiments.size() == 1 ? experiments.front().title
-                                        : "The laboratory: the theory of cautious weight decay, run");
+                                                : "The laboratory: the theory of cautious weight decay, run");
   std::string verdict;
   for (const Experiment& experiment : experiments) {
     verdict += fmt::format("{}{}: {}", verdict.empty() ? "" : "; ", experiment.name, in_one_line(experiment));
   }
   page.paragraph(verdict + ".", "verdict");
   page.paragraph(
-      "Each claim stands with the numbers of this run that decide it. \"Undecided\" is what this run cannot tell, \"noted\" "
-      "what was seen beyond the paper's claims.",
+      "Each claim comes with the numbers of this run that decide it. \"Undecided\": this run cannot tell. \"Noted\": an "
+      "observation that goes beyond the paper's claims.",
       "status");
   for (const Experiment& experiment : experiments) {
     for (const Section& section : experiment.sections) add(page, section);
@@ -92,6 +93,14 @@ std::string page_of(const std::vector<Experiment>& experiments) {
 }
 
 }  // namespace
+
+std::string command_of(std::string_view verb, std::initializer_list<CommandOption> options) {
+  std::string command = fmt::format("cautious lab {}", verb);
+  for (const CommandOption& option : options) {
+    if (option.value != option.usual) command += fmt::format(" --{} {}", option.name, option.value);
+  }
+  return fmt::format("{} --out {}", command, verb);
+}
 
 std::string terminal_text(const Experiment& experiment) {
   std::string text;
@@ -109,8 +118,10 @@ std::string terminal_text(const Experiment& experiment) {
 void write(const std::vector<Experiment>& experiments, const std::filesystem::path& directory) {
   for (const Experiment& experiment : experiments) {
     for (const Section& section : experiment.sections) {
-      for (const report::Figure& figure : section.figures) base::write_atomically(directory / (figure.name + ".svg"), figure.svg);
-      for (const report::Table& table : section.tables) base::write_atomically(directory / (table.name + ".csv"), to_csv(table));
+      for (const report::Figure& figure : section.figures)
+        base::write_atomically(directory / (figure.name + ".svg"), figure.svg);
+      for (const report::Table& table : section.tables)
+        base::write_atomically(directory / (table.name + ".csv"), to_csv(table));
       for (const DataFile& file : section.files) base::write_atomically(directory / file.name, file.content);
     }
     base::write_atomically(directory / (experiment.name + ".json"), to_json(experiment));

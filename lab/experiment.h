@@ -2,8 +2,10 @@
 // repeats it. The terminal, the page and the files are all written from this.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +49,14 @@ struct Experiment {
   std::string title;
   std::vector<Section> sections;
 };
+
+// The command that repeats an experiment, with the options that differ from the usual ones: "cautious lab bound --seeds 8 --out
+// bound".
+struct CommandOption {
+  std::string_view name;
+  std::uint64_t value, usual;
+};
+std::string command_of(std::string_view verb, std::initializer_list<CommandOption> options);
 
 // Called with the part done so far, 0 to 1, and what is under way. May throw to stop.
 using Progress = std::function<void(double done, std::string_view what)>;

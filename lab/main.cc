@@ -20,13 +20,13 @@
 
 #include "base/terminal.h"
 #include "base/text.h"
-#include "cli/verbs.h"
 #include "cli/program.h"
+#include "cli/verbs.h"
 #include "lab/bound/bound.h"
 #include "lab/dynamics/dynamics.h"
 #include "lab/experiment.h"
 #include "lab/fixedpoint/fixedpoint.h"
-#include "lab/toy_arguments.h"
+#include "lab/toy/toy.h"
 
 namespace cautious::lab {
 namespace {
@@ -38,7 +38,7 @@ constexpr const char* kExamples =
     "  cautious lab toy circle --start 4.6,4.2 --out local_front\n"
     "  cautious lab dynamics --trials 50 --out dynamics";
 
-constexpr Range kSeed{0, 1e9, false, false}, kTrials{1, 10000, false, false};
+constexpr Range kSeed{0, 1e9, false, false};
 
 using Runs = std::vector<std::function<Experiment(const Progress&)>>;
 
@@ -117,62 +117,69 @@ struct LabVerb {
   }
 };
 
-DynamicsOptions dynamics_options(const LabVerb& verb) {
-  DynamicsOptions options;
-  options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
-  options.trials = static_cast<std::size_t>(verb.integer("trials", static_cast<std::int64_t>(options.trials), kTrials));
-  return options;
-}
+// An experiment with two options: a count, and a seed.
+template <class Options, class Count>
+struct Counted {
+  const char *name, *help, *footer;
+  const char *count_name, *count_help;
+  Count Options::*count;
+  Range range;
+  const char* seed_help;
+  Experiment (*run)(const Options&, const Progress&);
+};
 
-void add_dynamics(CLI::App& parent, Verb& chosen) {
-  const LabVerb verb(parent, "dynamics",
-                     "Table 1 in continuous time: Lyapunov functions, sliding mode, and the remarks of appendix D.");
-  verb.app->footer("  cautious lab dynamics --out dynamics\n  cautious lab dynamics --trials 50 --seed 1 --out more");
-  const DynamicsOptions usual;
-  verb.number("trials", "Random problems and starts per system", static_cast<double>(usual.trials), kTrials);
-  verb.number("seed", "Of the random problems", 0, kSeed);
-  verb.app->callback([verb, &chosen] {
-    chosen = [verb] {
-      const auto options = dynamics_options(verb);
-      return run({[options](const Progress& progress) { return run_dynamics(options, progress); }}, *verb.out);
-    };
-  });
-}
-
-void add_fixedpoint(CLI::App& parent, Verb& chosen) {
-  const LabVerb verb(parent, "fixedpoint", "Section 2.2 and appendix C: which problem does each optimizer solve?");
-  verb.app->footer("  cautious lab fixedpoint --out fixedpoint\n  cautious lab fixedpoint --steps 50000 --out more");
-  const FixedpointOptions usual;
-  verb.number("steps", "Steps of every arm", static_cast<double>(usual.steps), kFixedpointSteps);
-  verb.number("seed", "Of the random problems", 0, kSeed);
-  verb.app->callback([verb, &chosen] {
-    chosen = [verb] {
-      FixedpointOptions options;
-      options.steps = verb.integer("steps", options.steps, kFixedpointSteps);
+template <class Options, class Count>
+void add(CLI::App& parent, Verb& chosen, const Counted<Options, Count>& one) {
+  const LabVerb verb(parent, one.name, one.help);
+  verb.app->footer(one.footer);
+  verb.number(one.count_name, one.count_help, static_cast<double>(Options{}.*one.count), one.range);
+  verb.number("seed", one.seed_help, 0, kSeed);
+  verb.app->callback([verb, one, &chosen] {
+    chosen = [verb, one] {
+      Options options;
+      Count& count = options.*one.count;
+      count = static_cast<Count>(verb.integer(one.count_name, static_cast<std::int64_t>(count), one.range));
       options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
-      return run({[options](const Progress& progress) { return run_fixedpoint(options, progress); }}, *verb.out);
+      return run({[one, options](const Progress& progress) { return one.run(options, progress); }}, *verb.out);
     };
   });
 }
 
-void add_bound(CLI::App& parent, Verb& chosen) {
-  const LabVerb verb(parent, "bound", "Theorem 1: the convergence rate of Adam + CWD, its constants and its lemmas.");
-  verb.app->footer("  cautious lab bound --out bound\n  cautious lab bound --seeds 256 --out more");
-  const BoundOptions usual;
-  verb.number("seeds", "Runs per estimate of the left side", static_cast<double>(usual.seeds), kBoundSeeds);
-  verb.number("seed", "Of the first run", 0, kSeed);
-  verb.app->callback([verb, &chosen] {
-    chosen = [verb] {
-      BoundOptions options;
-      options.seeds = static_cast<std::size_t>(verb.integer("seeds", static_cast<std::int64_t>(options.seeds), kBoundSeeds));
-      options.seed = static_cast<std::uint64_t>(verb.integer("seed", 0, kSeed));
-      return run({[options](const Progress& progress) { return run_bound(options, progress); }}, *verb.out);
-    };
-  });
-}
+constexpr Counted<DynamicsOptions, std::size_t> kDynamics{
+    .name = "dynamics",
+    .help = "Table 1 in continuous time: Lyapunov functions, sliding mode, and the remarks of appendix D.",
+    .footer = "  cautious lab dynamics --out dynamics\n  cautious lab dynamics --trials 50 --seed 1 --out more",
+    .count_name = "trials",
+    .count_help = "Random problems and starts per system",
+    .count = &DynamicsOptions::trials,
+    .range = {1, 10000, false, false},
+    .seed_help = "Seed of the random problems",
+    .run = run_dynamics};
+
+constexpr Counted<FixedpointOptions, std::int64_t> kFixedpoint{
+    .name = "fixedpoint",
+    .help = "Section 2.2 and appendix C: which problem does each optimizer solve?",
+    .footer = "  cautious lab fixedpoint --out fixedpoint\n  cautious lab fixedpoint --steps 50000 --out more",
+    .count_name = "steps",
+    .count_help = "Steps of every arm",
+    .count = &FixedpointOptions::steps,
+    .range = kFixedpointSteps,
+    .seed_help = "Seed of the random problems",
+    .run = run_fixedpoint};
+
+constexpr Counted<BoundOptions, std::size_t> kBound{
+    .name = "bound",
+    .help = "Theorem 1: the convergence rate of Adam + CWD, its constants and its lemmas.",
+    .footer = "  cautious lab bound --out bound\n  cautious lab bound --seeds 256 --out more",
+    .count_name = "seeds",
+    .count_help = "Runs per estimate of the left side",
+    .count = &BoundOptions::seeds,
+    .range = kBoundSeeds,
+    .seed_help = "Seed of the first run",
+    .run = run_bound};
 
 void add_toy(CLI::App& parent, Verb& chosen) {
-  const LabVerb verb(parent, "toy", "Some arms on a function whose minimisers form a curve or more: where do they end?");
+  const LabVerb verb(parent, "toy", "Some arms on a function whose minimisers form a curve or a surface: where do they end?");
   const auto arguments = std::make_shared<ToyArguments>();
   arguments->add_to(*verb.app);
   verb.app->callback([verb, arguments, &chosen] {
@@ -202,13 +209,14 @@ void add_lab(CLI::App& app, Verb& chosen) {
   lab.footer(kExamples);
   lab.require_subcommand(1);
   add_toy(lab, chosen);
-  add_dynamics(lab, chosen);
-  add_fixedpoint(lab, chosen);
-  add_bound(lab, chosen);
+  add(lab, chosen, kDynamics);
+  add(lab, chosen, kFixedpoint);
+  add(lab, chosen, kBound);
   add_all(lab, chosen);
 }
 
 }  // namespace
+
 }  // namespace cautious::lab
 
 int main(int argc, char** argv) {

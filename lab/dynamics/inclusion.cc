@@ -19,8 +19,6 @@
 
 #include <cautious/error.h>
 
-#include "lab/dynamics/event.h"
-#include "lab/dynamics/event_swing.h"
 #include "lab/dynamics/sliding.h"
 
 namespace cautious::lab {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/vector.h"
+#include "lab/numbers.h"
 
 namespace cautious::lab {
 

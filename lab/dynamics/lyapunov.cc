@@ -13,9 +13,8 @@
 #include <algorithm>
 #include <limits>
 
-#include <Eigen/SVD>
-
-#include "lab/dynamics/dynamics_direction.h"
+#include "lab/dynamics/system.h"
+#include "lab/linear.h"
 
 namespace cautious::lab {
 namespace {
@@ -42,7 +41,7 @@ double conjugate(const System& system, PointView y) {
       dual = std::max(dual, sizes.sum() / std::ceil(k.fraction * static_cast<double>(y.size())));
       break;
     case Convex::nuclear:
-      dual = Eigen::JacobiSVD<Matrix>(Eigen::Map<const Matrix>(y.data(), system.rows, system.cols)).singularValues()(0);
+      dual = singular_values(Matrix(Eigen::Map<const Matrix>(y.data(), system.rows, system.cols)))(0);
       break;
     case Convex::huber:
       inside = k.e * sizes.squaredNorm() / 2;

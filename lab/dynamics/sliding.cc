@@ -3,7 +3,7 @@
 // Filippov's set at a point is the convex hull of the fields nearby. Switches whose drives have parallel gradients (rows of the
 // Jacobian of p) change sign together: nearby there are only two patterns of their sides, and in the hull they are
 // side_i = sign_i tau with one tau in [-1, 1]. On the minimisers of f = r(x)^2 that holds for all of them, and tau is unique.
-// So the marked switches are grouped into such classes, and the taus solve the complementarity problem of sliding_box.h for the
+// So the marked switches are grouped into such classes, and the taus solve the complementarity problem of box.cc for the
 // rates y = c + b tau of the classes' drives. Classes can still be dependent (three drives on a manifold of codimension two):
 // then many taus hold the surfaces, as section 3.2 of the paper says, and the one of least norm is taken, the closest to "no
 // preference".
@@ -11,13 +11,10 @@
 // With momentum q does not feel the sides, p does: q' = k p + ..., and the surfaces attract if a side of the sign of q drives k
 // p back. k is -1 for Lion-K; the sign is read off b, because trajectories only get to surfaces that attract them.
 #include "lab/dynamics/sliding.h"
+#include "lab/linear.h"
 
 #include <algorithm>
 #include <cmath>
-
-#include <Eigen/Dense>
-
-#include "lab/dynamics/sliding_box.h"
 
 namespace cautious::lab {
 namespace {
@@ -195,10 +192,7 @@ void Sliding::shift(PointView p, std::span<double> z) const {
     drive[index(c)] = orientation_ * p[classes_[c].representative] / classes_[c].norm;
   }
   // A swing is no wider than its drive over the rate of it: small singular values have no part in it.
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> decomposition;
-  decomposition.setThreshold(1e-3);
-  decomposition.compute(b_);
-  as_vector(z) -= jumps_ * decomposition.solve(drive);
+  as_vector(z) -= jumps_ * least_norm(b_, drive, 1e-3);
 }
 
 // Levenberg and Marquardt's steps with a damping of the size of the residual: they converge quadratically to a manifold of
@@ -221,7 +215,7 @@ double Sliding::project(std::span<double> z, const std::vector<bool>& marked) {
     const double size = rows.norm();
     if (size == 0) break;
     square.diagonal().array() += p.norm() * size + 1e-14 * size * size;
-    as_vector(std::span(moved_)) = as_vector(PointView(z)) - rows.transpose() * square.ldlt().solve(p);
+    as_vector(std::span(moved_)) = as_vector(PointView(z)) - rows.transpose() * solve_symmetric(square, p);
     const Eigen::VectorXd next = drive_at(moved_);
     const double enough = largest(p) > kNearRounding ? 0.999 : 0.5;
     if (!(largest(next) < enough * largest(p))) break;
@@ -244,10 +238,7 @@ bool Sliding::may_begin(PointView z, const std::vector<bool>& marked, double wit
   const Eigen::MatrixXd rows = rows_(held, Eigen::all);
   if (!others.empty()) {
     const Eigen::MatrixXd targets = rows_(others, Eigen::all).transpose();
-    Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> decomposition;
-    decomposition.setThreshold(1e-7);
-    decomposition.compute(rows.transpose());
-    const Eigen::MatrixXd rest = targets - rows.transpose() * decomposition.solve(targets);
+    const Eigen::MatrixXd rest = targets - rows.transpose() * least_norms(rows.transpose(), targets, 1e-7);
     for (Eigen::Index j = 0; j < targets.cols(); ++j) {
       if (rest.col(j).norm() <= kParallel * targets.col(j).norm()) return false;
     }

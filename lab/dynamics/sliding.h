@@ -1,16 +1,76 @@
-// Sliding switches: which of them act as one, the sides that hold them, and the way back to their surfaces.
+// What the solver of inclusions is made of: the search for events, swings, and sliding switches.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include <Eigen/Core>
 
 #include "lab/dynamics/inclusion.h"
+#include "lab/numbers.h"
 
 namespace cautious::lab {
 
+// What happens first in a step, and when.
+struct Event {
+  double t = 0;
+  std::size_t which = 0;
+};
+
+class EventSearch {
+ public:
+  // Sets the values at time t that must not fall below 0 by more than their slack.
+  using Watch = std::function<void(double t, std::vector<double>& values, std::vector<double>& slacks)>;
+
+  // The first time in (begin, end] from which one of the values is below 0. `seen` is called at times before it, in their
+  // order. The values are looked at in a few places, and where a parabola through three of them gets near 0 in between.
+  std::optional<Event> first(const Watch& watch, double begin, double end, const std::function<void()>& seen);
+
+ private:
+  std::optional<Event> search(const Watch& watch, double low, double high);
+
+  std::vector<double> looks_[3];  // values at the last places
+  std::vector<double> values_, slacks_;
+  std::vector<std::size_t> below_;
+};
+
+// How far the indicators of switches swing about 0 between their sign changes.
+class Swings {
+ public:
+  explicit Swings(std::size_t switches) : now_(switches, 0), last_(switches, 0), crossing_(switches, 0) {}
+
+  void see(PointView q) {
+    for (std::size_t i = 0; i < q.size(); ++i) now_[i] = std::max(now_[i], std::abs(q[i]));
+  }
+  // Switch i changed its side; `event` counts from 1.
+  void cross(std::size_t i, std::size_t event) {
+    last_[i] = now_[i];
+    now_[i] = 0;
+    crossing_[i] = event;
+  }
+  // Largest |q_i| since the sign change before the last.
+  double size(std::size_t i) const { return std::max(now_[i], last_[i]); }
+  // Whether it changed its side in the last few events, a few for each switch.
+  bool is_lively(std::size_t i, std::size_t events) const {
+    return crossing_[i] > 0 && events - crossing_[i] < 20 * crossing_.size();
+  }
+
+ private:
+  Point now_, last_;
+  std::vector<std::size_t> crossing_;
+};
+
+// The sides of sliding switches as a linear complementarity problem over the box [-1, 1]^n:
+// tau such that for y = c + b tau: y_i = 0, or y_i > 0 with tau_i = 1, or y_i < 0 with tau_i = -1. Unique where -b is a
+// P-matrix. Where -b is a singular matrix that is positive semidefinite after a scaling of its rows, the solution of least
+// |tau|_2.
+void solve_box(const Eigen::MatrixXd& b, const Eigen::VectorXd& c, Eigen::VectorXd& tau);
+
+// Sliding switches: which of them act as one, the sides that hold them, and the way back to their surfaces.
 class Sliding {
  public:
   // A class that leaves its surfaces faster than this part of the speed that its sides can give has left.
@@ -80,7 +140,7 @@ class Sliding {
   std::vector<Class> classes_;
   std::vector<std::size_t> class_of_;
   std::vector<double> sign_;       // side = sign tau
-  std::vector<std::size_t> held_;  // see sliding_company.cc
+  std::vector<std::size_t> held_;  // see company.cc
   std::vector<double> held_side_;
   Eigen::MatrixXd rows_;   // Jacobian of the drive
   Eigen::MatrixXd jumps_;  // d field / d tau

@@ -7,8 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "lab/problem/expression_code.h"
-#include "lab/problem/expression_parser.h"
+#include "lab/problem/operations.h"
 
 namespace cautious::lab {
 namespace {

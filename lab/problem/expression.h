@@ -10,7 +10,7 @@
 
 #include <cautious/error.h>
 
-#include "lab/vector.h"
+#include "lab/numbers.h"
 
 namespace cautious::lab {
 

@@ -1,17 +1,16 @@
 // Seeds on a grid are projected on M; from each that lands on a new curve, the curve is walked both ways: a step along the
 // tangent and back to M.
-#include "lab/problem/front.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
-
 #include <Eigen/Core>
 
 #include <cautious/error.h>
+
+#include "lab/problem/minimisers.h"
 
 namespace cautious::lab {
 namespace {
@@ -22,8 +21,8 @@ constexpr int kSeeds = 16;             // per axis
 constexpr std::size_t kMost = 4000;    // points of a curve one way
 constexpr double kLeastValue = 1e-12;  // of the seeds' range of f: more above the least one is no minimiser
 // Parts of the square's side:
-constexpr double kLongest = 1.0 / 80;  // step along a curve
-constexpr double kShortest = 1e-7;
+constexpr double kLongestChord = 1.0 / 80;  // step along a curve
+constexpr double kShortestChord = 1e-7;
 constexpr double kBend = 4e-6;    // how far a chord may be from the curve
 constexpr double kKnown = 1e-4;   // so near to a curve is on it
 constexpr double kChange = 1e-6;  // how well the ends of an optimal part are known
@@ -36,8 +35,8 @@ struct Vertex {
 
 using Curve = std::vector<Vertex>;
 
-Vector2d place(const Stationary& at) { return {at.x[0], at.x[1]}; }
-Vector2d place(drawing::PlanePoint p) { return {p.x, p.y}; }
+Vector2d in_plane(const Stationary& at) { return {at.x[0], at.x[1]}; }
+Vector2d in_plane(drawing::PlanePoint p) { return {p.x, p.y}; }
 
 double to_segment(const Vector2d& p, const Vector2d& a, const Vector2d& b) {
   const double square = (b - a).squaredNorm();
@@ -52,7 +51,7 @@ class Tracer {
   std::vector<Curve> trace() {
     std::vector<Curve> curves;
     for (const Stationary& seed : seeds()) {
-      const Vector2d at = place(seed);
+      const Vector2d at = in_plane(seed);
       const auto is_near = [&](const Curve& curve) { return distance(curve, at) < kKnown * side_; };
       if (seed.tangent.cols() > 1 || std::ranges::any_of(curves, is_near)) continue;
       curves.push_back(through(seed));
@@ -60,11 +59,11 @@ class Tracer {
     for (Curve& curve : curves) split(curve, [](FrontPoint&) {});
     std::vector<Vector2d> sizes;
     for (const Curve& curve : curves) {
-      for (const Vertex& vertex : curve) sizes.emplace_back(place(vertex.on).cwiseAbs());
+      for (const Vertex& vertex : curve) sizes.emplace_back(in_plane(vertex.on).cwiseAbs());
     }
     for (Curve& curve : curves) {
       split(curve, [&](FrontPoint& made) {
-        made.global = made.local != Pareto::beaten && !is_beaten(place(made.at).cwiseAbs(), sizes);
+        made.global = made.local != Pareto::beaten && !is_beaten(in_plane(made.at).cwiseAbs(), sizes);
       });
     }
     return curves;
@@ -80,7 +79,7 @@ class Tracer {
       const Point seed{low_ + side_ * (i % kSeeds + 0.5) / kSeeds, low_ + side_ * (i / kSeeds + 0.5) / kSeeds};
       if (const double f = problem_.value(seed); std::isfinite(f)) highest = std::max(highest, f);
       auto at = nearest_stationary(problem_, seed, side_);
-      if (!at || !inside(place(*at))) continue;
+      if (!at || !inside(in_plane(*at))) continue;
       least_ = std::min(least_, problem_.value(at->x));
       found.push_back(*std::move(at));
     }
@@ -95,28 +94,28 @@ class Tracer {
   // The largest distance of the curve from the chord between two of its points, by the angle between the tangents.
   static double bend(const Stationary& a, const Stationary& b) {
     const double cosine = std::min(1.0, std::abs(a.tangent.col(0).dot(b.tangent.col(0))));
-    return (place(b) - place(a)).norm() * std::sqrt(2 - 2 * cosine) / 8;
+    return (in_plane(b) - in_plane(a)).norm() * std::sqrt(2 - 2 * cosine) / 8;
   }
 
   // From the start on, first along `heading`, until the curve ends at the border or in the start again.
   std::vector<Stationary> walk(const Stationary& start, Vector2d heading) const {
     std::vector<Stationary> path{start};
-    double step = kLongest * side_;
-    while (step > kShortest * side_ && path.size() < kMost) {
+    double step = kLongestChord * side_;
+    while (step > kShortestChord * side_ && path.size() < kMost) {
       const Stationary& last = path.back();
       const Vector2d tangent = last.tangent.col(0);
-      const Vector2d ahead = place(last) + std::copysign(step, tangent.dot(heading)) * tangent;
+      const Vector2d ahead = in_plane(last) + std::copysign(step, tangent.dot(heading)) * tangent;
       auto next = nearest_stationary(problem_, Point{ahead.x(), ahead.y()}, step / 2);
-      if (!next || next->tangent.cols() != 1 || !inside(place(*next)) || !is_minimiser(*next) ||
+      if (!next || next->tangent.cols() != 1 || !inside(in_plane(*next)) || !is_minimiser(*next) ||
           bend(last, *next) > kBend * side_) {
         step /= 2;
         continue;
       }
-      if (path.size() > 2 && to_segment(place(start), place(last), place(*next)) < 2 * kBend * side_) next = start;
-      heading = place(*next) - place(last);
+      if (path.size() > 2 && to_segment(in_plane(start), in_plane(last), in_plane(*next)) < 2 * kBend * side_) next = start;
+      heading = in_plane(*next) - in_plane(last);
       path.push_back(*std::move(next));
       if (path.back().x == start.x) break;
-      step = std::min(kLongest * side_, 1.5 * step);
+      step = std::min(kLongestChord * side_, 1.5 * step);
     }
     return path;
   }
@@ -157,9 +156,9 @@ class Tracer {
   template <typename Label>
   void between(const Vertex& a, const Vertex& b, const Label& label, Curve& out) const {
     const bool same = a.front.local == b.front.local && a.front.global == b.front.global;
-    const double length = (place(b.on) - place(a.on)).norm();
+    const double length = (in_plane(b.on) - in_plane(a.on)).norm();
     if (same || length < kChange * side_) return;
-    const Vector2d middle = (place(a.on) + place(b.on)) / 2;
+    const Vector2d middle = (in_plane(a.on) + in_plane(b.on)) / 2;
     auto at = nearest_stationary(problem_, Point{middle.x(), middle.y()}, length / 4);
     if (!at) return;
     Vertex made = vertex(*std::move(at));
@@ -177,9 +176,9 @@ class Tracer {
   }
 
   static double distance(const Curve& curve, const Vector2d& p) {
-    double least = (place(curve.front().on) - p).norm();
+    double least = (in_plane(curve.front().on) - p).norm();
     for (std::size_t i = 1; i < curve.size(); ++i) {
-      least = std::min(least, to_segment(p, place(curve[i - 1].on), place(curve[i].on)));
+      least = std::min(least, to_segment(p, in_plane(curve[i - 1].on), in_plane(curve[i].on)));
     }
     return least;
   }
@@ -192,13 +191,13 @@ class Tracer {
 // To the points that belong and to the segments between two of them.
 template <typename Belongs>
 double distance(const FrontTrace& trace, drawing::PlanePoint to, const Belongs& belongs) {
-  const Vector2d p = place(to);
+  const Vector2d p = in_plane(to);
   double least = std::numeric_limits<double>::infinity();
   for (const auto& curve : trace.curves) {
     const FrontPoint* before = nullptr;
     for (const FrontPoint& point : curve) {
       if (belongs(point))
-        least = std::min(least, to_segment(p, place(before != nullptr ? before->at : point.at), place(point.at)));
+        least = std::min(least, to_segment(p, in_plane(before != nullptr ? before->at : point.at), in_plane(point.at)));
       before = belongs(point) ? &point : nullptr;
     }
   }

@@ -5,12 +5,11 @@
 // ratio would take the flat valley of an isolated minimum (Rosenbrock: 4e-4) for a part of M. Where |grad f| has a minimum of
 // its own in the way, f is descended first. slide: along M to where the way from the start is normal to it. is_tangent: H's
 // null space is checked, since at x^4 or where branches cross it is larger than any tangent space.
-#include "lab/problem/manifold.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include <Eigen/Eigenvalues>
+#include "lab/linear.h"
+#include "lab/problem/minimisers.h"
 
 namespace cautious::lab {
 namespace {
@@ -28,7 +27,7 @@ constexpr double kThere = 1e-8;      // ... if also Newton's step is up to that 
 constexpr double kProbe = 1e-3;      // part of x by which to step aside for a look
 constexpr double kNormal = 1e-7;     // the way to the start may lean toward M by that part of x
 
-Eigen::Map<const VectorXd> place(const Stationary& at) { return as_vector(PointView(at.x)); }
+Eigen::Map<const VectorXd> position(const Stationary& at) { return as_vector(PointView(at.x)); }
 
 double scale_of(const VectorXd& x) { return 1 + x.lpNorm<Eigen::Infinity>(); }
 
@@ -49,22 +48,17 @@ VectorXd generic(Index size) {
   return VectorXd::NullaryExpr(size, [](Index i) { return std::cos(1.0 + static_cast<double>(i)); }).normalized();
 }
 
-struct Spectrum {
+struct Spectrum : Eigensystem {
   Matrix hessian;
-  VectorXd values;
-  Eigen::MatrixXd vectors;
-  double largest = 0;  // in magnitude
+  double largest = 0;  // eigenvalue, in magnitude
 
   bool counts(Index i, double nearby) const { return std::abs(values[i]) > std::max(kZero * largest, kVanished * nearby); }
 };
 
 std::optional<Spectrum> spectrum_at(const Problem& problem, const VectorXd& x) {
-  Spectrum found;
-  found.hessian = hessian_at(problem, x);
-  if (!found.hessian.allFinite()) return std::nullopt;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(found.hessian);
-  found.values = solver.eigenvalues();
-  found.vectors = solver.eigenvectors();
+  const Matrix hessian = hessian_at(problem, x);
+  if (!hessian.allFinite()) return std::nullopt;
+  Spectrum found{eigensystem(hessian), hessian};
   found.largest = found.values.lpNorm<Eigen::Infinity>();
   return found;
 }
@@ -140,7 +134,7 @@ std::optional<Stationary> rest_on_manifold(const Problem& problem, const VectorX
 
 // The part of the way to the start that is along M, T T'(start - x).
 VectorXd along_manifold(const Stationary& at, const VectorXd& start) {
-  return at.tangent * (at.tangent.transpose() * (start - place(at)));
+  return at.tangent * (at.tangent.transpose() * (start - position(at)));
 }
 
 // Steps along M toward the start, each projected back; their length is the secant method's, as M's curvature shortens or
@@ -149,12 +143,12 @@ Stationary slide(const Problem& problem, const VectorXd& start, Stationary at) {
   double part = 1;
   VectorXd along = along_manifold(at, start);
   for (int step = 0; step < kMostSlides && along.norm() > kNormal * scale_of(start); ++step) {
-    auto next = rest_on_manifold(problem, place(at) + part * along);
-    if (!next || (start - place(*next)).norm() >= (start - place(at)).norm()) {
+    auto next = rest_on_manifold(problem, position(at) + part * along);
+    if (!next || (start - position(*next)).norm() >= (start - position(at)).norm()) {
       part /= 4;
       continue;
     }
-    const VectorXd moved = place(*next) - place(at), left = along_manifold(*next, start);
+    const VectorXd moved = position(*next) - position(at), left = along_manifold(*next, start);
     const double turned = moved.dot(along - left);
     part = turned > 0 ? std::clamp(moved.squaredNorm() / turned, 1e-3, 10.0) : 2 * part;
     at = *std::move(next);
@@ -169,9 +163,9 @@ bool is_tangent(const Problem& problem, const Stationary& at) {
   const Index flat = at.tangent.cols();
   if (flat == 0) return true;
   const VectorXd direction = at.tangent * generic(flat);
-  double h = kProbe * scale_of(place(at));
+  double h = kProbe * scale_of(position(at));
   for (int attempt = 0; attempt < 3; ++attempt, h /= 16) {
-    const VectorXd probe = place(at) + h * direction;
+    const VectorXd probe = position(at) + h * direction;
     const auto rest = come_to_rest(problem, probe);
     if (rest && (*rest - probe).norm() <= 0.05 * h / std::sqrt(static_cast<double>(flat))) return true;
   }
@@ -189,7 +183,7 @@ std::optional<Stationary> nearest_stationary(const Problem& problem, PointView x
   }
   if (!at || !is_tangent(problem, *at)) return std::nullopt;
   Stationary nearest = slide(problem, start, *at);
-  nearest.distance = (start - place(nearest)).norm();
+  nearest.distance = (start - position(nearest)).norm();
   if (!(nearest.distance <= reach) || (nearest.x != at->x && !is_tangent(problem, nearest))) return std::nullopt;
   return nearest;
 }

@@ -2,16 +2,13 @@
 // that tend to x have a limit direction, and it is in D, so that D = {0} proves x optimal. Otherwise M is followed along D for
 // a few short steps; a y that is found there proves that x is not. Neither happens where M is as curved as at the top of a
 // circle.
-#include "lab/problem/pareto.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include <Eigen/QR>
-
-#include "lab/problem/linear_program.h"
+#include "lab/linear.h"
+#include "lab/problem/minimisers.h"
 
 namespace cautious::lab {
 namespace {
@@ -20,13 +17,13 @@ using Eigen::Index;
 using Eigen::VectorXd;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kTangent = 1e-8;    // error of a vector of length 1 in T or normal to it
-constexpr double kFree = 1e3;        // bound of w_i where x_i = 0
-constexpr double kStill = 1e-6;      // part of a direction's largest coordinate that counts as 0
-constexpr double kLongest = 1e-2;    // of the steps along D, as part of |x|
-constexpr double kLeave = 0.1;       // what M may be away from the end of a step, as part of the step
-constexpr double kCurvature = 1e-6;  // times |x|: M counts as straight below
-constexpr double kRounding = 2e-15;  // of a point on M, as part of |x|
+constexpr double kTangent = 1e-8;      // error of a vector of length 1 in T or normal to it
+constexpr double kFree = 1e3;          // bound of w_i where x_i = 0
+constexpr double kUnmoved = 1e-6;      // part of a direction's largest coordinate that counts as 0
+constexpr double kLongest = 1e-2;      // of the steps along D, as part of |x|
+constexpr double kLeave = 0.1;         // what M may be away from the end of a step, as part of the step
+constexpr double kCurvature = 1e-6;    // times |x|: M counts as straight below
+constexpr double kOnManifold = 2e-15;  // of a point on M, as part of |x|
 
 class Cone {
  public:
@@ -44,7 +41,7 @@ class Cone {
       return shrinkage(best(ones, ones)) < 0.5;
     }
     const Index n = x_.size(), normal = n - tangent_.cols();
-    const Eigen::MatrixXd q = Eigen::HouseholderQR<Eigen::MatrixXd>(tangent_).householderQ();
+    const Eigen::MatrixXd q = orthogonal_factor(tangent_);
     LinearProgram program;
     program.c = VectorXd::Unit(normal + 1, normal);
     program.a = Matrix::Zero(2 * n, normal + 1);
@@ -112,14 +109,11 @@ class Cone {
   VectorXd cleaned(const VectorXd& d) const {
     Matrix still = tangent_;
     for (Index i = 0; i < x_.size(); ++i) {
-      const bool shrinks = moves(i) && std::abs(d[i]) > kStill * d.lpNorm<Eigen::Infinity>();
+      const bool shrinks = moves(i) && std::abs(d[i]) > kUnmoved * d.lpNorm<Eigen::Infinity>();
       if (shrinks || still.row(i).norm() <= kTangent) still.row(i).setZero();
     }
-    Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> equations(still.rows(), still.cols());
-    equations.setThreshold(kTangent);
-    equations.compute(still);
     const VectorXd z = tangent_.transpose() * d;
-    return tangent_ * (z - equations.solve(still * z));
+    return tangent_ * (z - least_norm(still, still * z, kTangent));
   }
 
   // How far x may go along d before a coordinate has changed its sign.
@@ -141,7 +135,7 @@ class Cone {
 
 // No coordinate larger, and one smaller by a good part of the step h.
 bool beats(const Point& y, const Point& x, double h, double scale) {
-  const double rise = kCurvature * h * h / scale + kRounding * scale;
+  const double rise = kCurvature * h * h / scale + kOnManifold * scale;
   double most = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double fall = std::abs(x[i]) - std::abs(y[i]);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/vector.h"
+#include "lab/numbers.h"
 
 namespace cautious::lab {
 
@@ -46,5 +47,13 @@ Matrix hessian(const Problem& problem, PointView x);
 
 // Throws an Error (Fault::usage) unless x has the problem's size and x, f(x) and its gradient are finite; `what` names x in it.
 void check_point(const Problem& problem, std::string_view what, PointView x);
+
+// A problem from a TOML file:
+//   f     = "(x1*x2 - 4)^2 + 0.1*(x3 - x1)^2"   # formula, expression.h
+//   start = [5.0, 0.5, 2.0]
+//   title = "Saddle"                            # optional, as are: least = 0.0, view = [0.0, 6.0]
+// Without a view it holds 0 and the start. The name is the file's without its ending, and so is the title if there is none.
+// Anything wrong is an Error (Fault::usage) "FILE:LINE:COLUMN: what, found, valid"; in a formula the column is the character's.
+Problem read_problem(const std::filesystem::path& file);
 
 }  // namespace cautious::lab

@@ -1,22 +1,53 @@
-// The paper's toy experiment (Figures 2 and 3) on any problem: some arms from one start, and where they end: on the minimisers,
-// on their Pareto front, in AdamW's box. Unless arms are given they are Adam, AdamW and Adam + CWD with the same learning rate,
-// betas and eps, and Muon's three where the problem is one of matrices.
+// `cautious lab toy`: the paper's toy experiment (Figures 2 and 3) on any problem. Some arms go from one start, and where do
+// they end: on the minimisers, on their Pareto front, in AdamW's box? Unless arms are given they are Adam, AdamW and Adam + CWD
+// with the same learning rate, betas and eps, and Muon's three where the problem is one of matrices.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <cautious/detail/field.h>
+#include <cautious/recipe.h>
 #include <cautious/schedule.h>
 
-#include "lab/problem/front.h"
-#include "lab/problem/pareto.h"
+#include "lab/experiment.h"
+#include "lab/problem/minimisers.h"
 #include "lab/problem/problem.h"
-#include "lab/toy/arm.h"
+#include "report/page.h"
+
+namespace CLI {
+class App;
+}
 
 namespace cautious::lab {
+
+// An arm is a recipe, written on a line as to_string(Recipe) does: "adamw decay=cautious beta2=0.95 lr=0.02".
+struct ToyArm {
+  std::string name;  // "Adam + CWD"
+  Recipe recipe;
+  std::optional<double> lr;  // instead of the one all arms share
+};
+
+inline constexpr std::size_t kMostArms = 8;
+inline constexpr Range kToyLr{0, 1, true, false};
+inline constexpr Range kToyWeightDecay{0, 100, true, false};
+
+// weight_decay where the line does not say. Throws an Error that names the word it cannot use and its character.
+ToyArm parse_arm(std::string_view line, double weight_decay);
+
+// "Adam", "AdamW", "Adam + CWD", "Lion + decay", "Muon + CWD", "Adam + random".
+std::string name_of(const Recipe& recipe);
+
+// For files: letters, digits and '_'.
+std::string key_of(const ToyArm& arm);
+
+// Two arms of one name get the lines they came from as names.
+std::vector<ToyArm> parse_arms(const std::vector<std::string>& lines, double weight_decay);
 
 // The defaults make all arms settle and the box |x| <= 1 / weight_decay = 2 keep clear of the minimisers of circle and
 // parabola. beta2 = 0.95 as in language models: with 0.999 AdamW needs many times the steps to come to rest.
@@ -79,5 +110,50 @@ std::vector<Point> toy_path(const Problem& problem, const ToyArm& arm, const Toy
 double to_box(double half_side, PointView x);
 
 double distance(PointView a, PointView b);
+
+// The least value of a problem in the box |x_i| <= half_side that projected gradient descent finds, from the guesses (moved
+// into the box), the origin and a few random points.
+double least_in_box(const Problem& problem, double half_side, const std::vector<Point>& guesses);
+
+// The claims of the paper's captions and of section 2.2 against the end points of a study: one per arm, worded by its rule and
+// decay.
+std::vector<Claim> toy_claims(const ToyStudy& study);
+
+// "toy_deep_linear": what the names of a study's files begin with.
+std::string file_stem(const Problem& problem);
+
+// One line of what all arms share.
+std::string settings(const ToyOptions& options);
+
+// The plane with contours, minimisers, Pareto front, box and paths for two variables, f and the size of x over the steps for
+// more.
+std::vector<report::Figure> toy_figures(const ToyStudy& study);
+
+// Why does the trajectory not stop on reaching the Pareto set? Runs at a constant learning rate on the near arc of the circle,
+// which is Pareto-optimal, set against a prediction of their motion along it.
+Section why_it_slides_on(double weight_decay);
+
+// Studies as the sections of an experiment. `arguments`: what the command line said besides the problem and --out (" --steps
+// 100"), for the commands of the report.
+Experiment toy_experiment(const std::vector<Problem>& problems, const ToyOptions& options, const std::string& arguments,
+                          const Progress& progress);
+
+// As a shell takes it for one word.
+std::string in_shell_quotes(const std::string& text);
+
+// The command line; arguments.cc belongs to the program, which has CLI11.
+class ToyArguments {
+ public:
+  // The options write into this object, so it must outlive the parse.
+  void add_to(CLI::App& app);
+
+  // Reads and checks everything; what comes back runs it.
+  std::function<Experiment(const Progress&)> read() const;
+
+ private:
+  std::string problem_ = "all";
+  std::vector<std::string> arms_;
+  std::map<std::string, std::string, std::less<>> words_;  // the options that were given
+};
 
 }  // namespace cautious::lab

@@ -144,7 +144,7 @@ def check_bad_input(folder):
 
 
 def check_small_runs(folder):
-    for name, words in {"dynamics": ["--trials", 1], "fixedpoint": ["--steps", 20000], "bound": ["--seeds", 4]}.items():
+    for name, words in {"dynamics": ["--trials", 1], "fixedpoint": ["--steps", 10000], "bound": ["--seeds", 4]}.items():
         result = run(name, *words, "--out", folder / name)
         assert result.returncode == 0, result
         assert len(check_files(folder / name, name)["sections"]) >= 1

@@ -11,8 +11,6 @@
 
 #include <cautious/error.h>
 
-#include "lab/bound/bound_sections.h"
-
 namespace cautious::lab {
 namespace bound_test {
 
@@ -124,7 +122,7 @@ TEST_P(EveryBoundProblem, RunIsAdamWithCautiousDecay) {
 
 static_assert(!std::is_copy_constructible_v<BoundRun> && !std::is_move_constructible_v<BoundRun>);
 
-// The proof in bound_run.cc against runs with every kind of noise, step size and momentum.
+// The proof in runs.cc against runs with every kind of noise, step size and momentum.
 TEST_P(EveryBoundProblem, ProvedRadiusHolds) {
   const std::vector<std::size_t> steps{400};
   double closest = 0;

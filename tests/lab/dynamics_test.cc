@@ -10,8 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/dynamics/dynamics_watch.h"
-#include "lab/dynamics/random_problem.h"
 #include "lab/dynamics/system.h"
 
 namespace cautious::lab {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "lab/numbers.h"
 #include "lab/problem/expression.h"
-#include "lab/random.h"
 
 namespace cautious::lab {
 namespace expression_random_test {

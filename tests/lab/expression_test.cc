@@ -175,10 +175,10 @@ TEST(Expression, InfiniteSlopesStayWhereTheyAre) {
 }
 
 TEST(Expression, ErrorsNameTheCharacter) {
-  const std::string operand = "an operand should stand here: a number, pi, x1, x2, ..., a function or '('";
+  const std::string operand = "an operand is expected here: a number, pi, x1, x2, ..., a function or '('";
   const std::string choices =
       "choices: pi, abs, atan, cos, cosh, exp, log, sin, sinh, sqrt, tan, tanh; variables are x1, x2, ...";
-  const std::string behind = "an operator should stand here: + - * / ^ or ";
+  const std::string behind = "an operator is expected here: + - * / ^ or ";
   const std::vector<std::pair<std::string, std::string>> table{
       {"", "1: found the end, but " + operand},
       {"   ", "4: found the end, but " + operand},
@@ -198,8 +198,8 @@ TEST(Expression, ErrorsNameTheCharacter) {
       {"1.2.3", "4: found '.', but " + behind + "the end"},
       {"sin(x1, x2)", "7: found ',', but " + behind + "')'"},
       {"x1)", "3: found ')', but no '(' is open"},
-      {"((x1)", "6: found the end, but ')' should stand here for the '(' at character 1"},
-      {"2*sin x1", "7: found 'x1', but '(' should stand here, behind sin"},
+      {"((x1)", "6: found the end, but ')' is expected here for the '(' at character 1"},
+      {"2*sin x1", "7: found 'x1', but '(' is expected here, after sin"},
       {"sine(x1)", "1: no function or constant named 'sine'; did you mean 'sin'? " + choices},
       {"1 + Pi", "5: no function or constant named 'Pi'; did you mean 'pi'? " + choices},
       {"x1 + bessel(x1)", "6: no function or constant named 'bessel'; " + choices},
@@ -219,7 +219,7 @@ TEST(Expression, ErrorsNameTheCharacter) {
 }
 
 TEST(Expression, SizeIsLimited) {
-  const std::string deep = "brackets, powers and signs stand more than 256 deep inside each other";
+  const std::string deep = "brackets, powers and signs are nested more than 256 deep";
   const auto repeated = [](std::string_view part, std::size_t times) {
     std::string text;
     for (std::size_t i = 0; i < times; ++i) text += part;

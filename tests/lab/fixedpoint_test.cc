@@ -14,10 +14,6 @@
 
 #include <cautious/error.h>
 
-#include "lab/fixedpoint/fixedpoint_casework.h"
-#include "lab/fixedpoint/fixedpoint_muon_cwd.h"
-#include "lab/fixedpoint/fixedpoint_sections.h"
-
 namespace cautious::lab::fixedpoint {
 namespace fixedpoint_test {
 

@@ -1,6 +1,6 @@
 // Traced curves of minimisers against closed forms: where they are, which parts are Pareto-optimal, how far points are from
 // them.
-#include "lab/problem/front.h"
+#include "lab/problem/minimisers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 #include <cautious/error.h>
 
-#include "lab/random.h"
+#include "lab/numbers.h"
 
 namespace cautious::lab {
 namespace front_test {

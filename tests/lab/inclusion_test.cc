@@ -10,7 +10,7 @@
 #include <cautious/error.h>
 
 #include "inclusion_fixture.h"
-#include "lab/dynamics/event.h"
+#include "lab/dynamics/sliding.h"
 
 namespace cautious::lab {
 namespace inclusion_test {

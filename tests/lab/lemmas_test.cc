@@ -1,13 +1,11 @@
 // The lemmas of appendix E, each as a property over random and adversarial cases, and the step of the proof of Theorem 1 that
 // does not hold together with the one that replaces it.
-#include "lab/bound/bound_lemmas.h"
+#include "lab/bound/bound.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
-
-#include "lab/bound/bound_sections.h"
 
 namespace cautious::lab {
 namespace lemmas_test {

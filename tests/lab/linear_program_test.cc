@@ -1,5 +1,5 @@
 // Linear programs with solutions by hand, and random ones against the best of all vertices.
-#include "lab/problem/linear_program.h"
+#include "lab/linear.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include <cautious/error.h>
 
-#include "lab/random.h"
+#include "lab/numbers.h"
 
 namespace cautious::lab {
 namespace linear_program_test {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <Eigen/Cholesky>
 
-#include "lab/dynamics/random_problem.h"
+#include "lab/dynamics/dynamics.h"
 #include "lab/dynamics/system.h"
 
 namespace cautious::lab {
@@ -265,12 +265,17 @@ TEST(Lyapunov, ConjugatesAreTheSuprema) {
     plain.rows = system.rows = 1, plain.cols = system.cols = 2;
     system.lambda = 1, system.gamma = 0;
     const auto k_of = [&](double a, double b) { return lyapunov(plain, zero, 1, Point{0, 0, a, b}); };
+    struct Tried {
+      double a, b, k;
+    };
+    std::vector<Tried> tried;  // for all y
+    for (double a = -4; a <= 4; a += 0.02) {
+      for (double b = -4; b <= 4; b += 0.02) tried.push_back({a, b, k_of(a, b)});
+    }
     for (const Point& y : {Point{0.3, -0.2}, Point{0.5, 0.4}, Point{-0.7, 0.1}, Point{1.2, 0.1}, Point{1.1, -1.3}}) {
       const double conjugate = lyapunov(system, zero, 1, Point{y[0], y[1], 0, 0}) - k_of(0, 0);
       double most = -std::numeric_limits<double>::infinity();
-      for (double a = -4; a <= 4; a += 0.02) {
-        for (double b = -4; b <= 4; b += 0.02) most = std::max(most, a * y[0] + b * y[1] - k_of(a, b));
-      }
+      for (const Tried& m : tried) most = std::max(most, m.a * y[0] + m.b * y[1] - m.k);
       if (std::abs(y[0]) > 1) {
         EXPECT_EQ(conjugate, std::numeric_limits<double>::infinity()) << name_of(system);
         EXPECT_GT(most, 0.2) << name_of(system);  // and growing with m: the supremum is infinite

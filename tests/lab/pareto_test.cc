@@ -1,6 +1,6 @@
 // Nearest stationary points against closed forms, and local Pareto optimality on hand-solved cases, on the arcs of the paper's
 // circle and parabola, and on random linear manifolds against the enumeration of all extreme rays.
-#include "lab/problem/pareto.h"
+#include "lab/problem/minimisers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <Eigen/QR>
 #include <Eigen/SVD>
 
-#include "lab/random.h"
+#include "lab/numbers.h"
 
 namespace cautious::lab {
 

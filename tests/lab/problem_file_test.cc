@@ -1,5 +1,5 @@
 // Problems from files: what is read, and what is refused, in whole lines with the place in the file.
-#include "lab/problem/problem_file.h"
+#include "lab/problem/problem.h"
 
 #include <cmath>
 
@@ -28,7 +28,7 @@ class ProblemFile : public RunFiles {
   }
 };
 
-constexpr std::string_view kOperand = "an operand should stand here: a number, pi, x1, x2, ..., a function or '('";
+constexpr std::string_view kOperand = "an operand is expected here: a number, pi, x1, x2, ..., a function or '('";
 constexpr std::string_view kNeeds = "a problem needs f = \"formula of x1, x2, ...\" and start = [one number per variable]";
 
 TEST_F(ProblemFile, EverythingIsRead) {
@@ -73,12 +73,11 @@ TEST_F(ProblemFile, TitleLeastAndViewMayBeLeftOut) {
 
 TEST_F(ProblemFile, UnreadableFiles) {
   EXPECT_EQ(message([] { read_problem("no/such.toml"); }), "no/such.toml: cannot read the problem: No such file or directory");
-  EXPECT_EQ(message([&] { read_problem(directory_); }),
-            directory_.string() + ": cannot read the problem: it is not a regular file");
-  EXPECT_EQ(message([] { read_problem("/dev/zero"); }), "/dev/zero: cannot read the problem: it is not a regular file");
+  EXPECT_EQ(message([&] { read_problem(directory_); }), directory_.string() + ": cannot read the problem: is a directory");
+  EXPECT_EQ(message([] { read_problem("/dev/zero"); }), "/dev/zero: cannot read the problem: not a regular file");
   EXPECT_EQ(refused(""), fmt::format("saddle.toml: f is missing; {}", kNeeds));
   EXPECT_EQ(refused("f = 'x1'\n"), fmt::format("saddle.toml: start is missing; {}", kNeeds));
-  EXPECT_TRUE(refused("f = \n").starts_with("saddle.toml:1:5: not TOML: '")) << refused("f = \n");
+  EXPECT_TRUE(refused("f = \n").starts_with("saddle.toml:1:5: not TOML: ")) << refused("f = \n");
   EXPECT_TRUE(refused("f = 'x1'\ntitle = 'a\xff'\n").starts_with("saddle.toml:2:")) << refused("f = 'x1'\ntitle = 'a\xff'\n");
   EXPECT_TRUE(refused(std::string("f = 'x1\0'", 10)).starts_with("saddle.toml:1:"));
   store(directory_ / "secret.toml", "f = 'x1'");
@@ -113,8 +112,7 @@ TEST_F(ProblemFile, FormulaErrorsPointAtTheCharacter) {
   EXPECT_EQ(refused("start = [1]\nf = \"x1 + * 2\"\n"), fmt::format("saddle.toml:2:11: f: found '*', but {}", kOperand));
   EXPECT_EQ(refused("  f='x1 + * 2'\n"), fmt::format("saddle.toml:1:11: f: found '*', but {}", kOperand));
   EXPECT_EQ(refused("f = \"\"\n"), fmt::format("saddle.toml:1:6: f: found the end, but {}", kOperand));
-  EXPECT_EQ(refused("f = 'x1 − é'\n"),
-            "saddle.toml:1:9: f: found '−', but an operator should stand here: + - * / ^ or the end");
+  EXPECT_EQ(refused("f = 'x1 − é'\n"), "saddle.toml:1:9: f: found '−', but an operator is expected here: + - * / ^ or the end");
   EXPECT_EQ(refused("f = \"\"\"\nx1 +\n * 2\"\"\"\n"),
             fmt::format("saddle.toml:1:5: f, character 7: found '*', but {}", kOperand));
   EXPECT_EQ(refused("f = \"x1\\t+ * 2\"\n"), fmt::format("saddle.toml:1:5: f, character 6: found '*', but {}", kOperand));

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <Eigen/Dense>
 
+#include "lab/numbers.h"
 #include "lab/problem/expression.h"
-#include "lab/random.h"
 #include "usage_message.h"
 
 namespace cautious::lab {

@@ -8,7 +8,6 @@
 #include <Eigen/Dense>
 
 #include "inclusion_fixture.h"
-#include "lab/dynamics/sliding_box.h"
 
 namespace cautious::lab {
 namespace sliding_test {

@@ -10,10 +10,6 @@
 
 #include <cautious/error.h>
 
-#include "lab/toy/least_in_box.h"
-#include "lab/toy/toy_claims.h"
-#include "lab/toy/toy_experiment.h"
-#include "lab/toy/toy_slide.h"
 #include "usage_message.h"
 
 namespace cautious::lab {
