@@ -113,8 +113,8 @@ ReplayPlan plan_of(const ReplayArguments& args) {
   if (const auto* text = args.find("lr")) plan.lr = {base::to_number("lr", *text, kNonnegative)};
   if (const auto* text = args.find("lr_max")) plan.lr_max = base::to_number("lr_max", *text, kPositive);
   if (args.find("density_trace")) {
-    if (!std::holds_alternative<Random>(plan.recipe.decay)) {
-      refuse_replay(fmt::format("density_trace belongs to decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
+    if (!is_random(plan.recipe.decay)) {
+      refuse_replay(fmt::format("density_trace belongs to the decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
     }
     if (args.recipe.given("density")) refuse_replay("density and density_trace are both given; choose one");
   }

@@ -115,7 +115,7 @@ class BadInput(unittest.TestCase):
                 (["no learning rate", "--lr"], "--optimizer", "adamw"),
                 (["'adam' has no decay", "adamw, adamc", "--decay"], "--optimizer", "adam", "--lr", 1, "--weight_decay", 0.1),
                 (["wd_final has no effect"], *ADAMW, "--wd_final", 0.5),
-                (["density_trace belongs to decay 'random'"], *ADAMW, "--density_trace", self.trace),
+                (["density_trace belongs to the decay 'random'"], *ADAMW, "--density_trace", self.trace),
                 (["both given"], *ADAMW, "--decay", "random", "--density", 1, "--density_trace", self.trace),
                 (["moments is 'bf16', but x is F64"], *ADAMW, "--moments", "bf16"),
                 (["rounding is 'split', but x is F64"], *ADAMW, "--rounding", "split")):
@@ -147,7 +147,7 @@ class BadInput(unittest.TestCase):
 
     def test_bench_polar(self):
         for words, *options in (
-                ("--sizes 8", "--sizes", "8"), ("--sizes 8by8", "--sizes", "8by8"), ("rows of --sizes is ''", "--sizes", "x8"),
+                ("--sizes is '8'", "--sizes", "8"), ("--sizes 8by8", "--sizes", "8by8"), ("rows of --sizes is ''", "--sizes", "x8"),
                 ("cols of --sizes is '8x8'", "--sizes", "8x8x8"), ("rows of --sizes is '0'", "--sizes", "8x8,0x8"),
                 ("cols of --sizes is '-8'", "--sizes", "8x-8"), ("cols of --sizes is '99999'", "--sizes", "8x99999"),
                 ("--threads", "--threads", "0"), ("--rounds", "--rounds", "0"), ("no schedule named 'papper'", "--schedule", "papper"),

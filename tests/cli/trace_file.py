@@ -1,10 +1,10 @@
-"""Traces for numpy: safetensors files through the independent reader and writer of tests/safetensors_numpy.py, and BF16 arrays."""
+"""Traces for numpy: safetensors files through the independent reader and writer of tests/core/safetensors_numpy.py, and BF16 arrays."""
 import pathlib
 import sys
 
 import numpy as np
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "core"))
 import safetensors_numpy
 
 

@@ -12,6 +12,7 @@
 
 #include <cautious/error.h>
 
+#include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"
@@ -98,18 +99,20 @@ run::RunConfig config_of(const TrainArguments& args) {
   return settled(run::read_config(source));
 }
 
+void say(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
+
 int report(const TrainArguments& args, const train::RunResult& result, int signal) {
   const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
   switch (result.outcome) {
     case train::Outcome::stopped:
-      fmt::print(stderr, "cautious: {}; {}; to continue: {}\n", signal != 0 ? "interrupted" : "cannot write to standard output",
-                 saved.empty() ? "no step was completed" : fmt::format("step {} is saved", result.state.step),
-                 train::resume_command(args.out));
+      say(fmt::format("{}; {}; to continue: {}", signal != 0 ? "interrupted" : "cannot write to standard output",
+                      saved.empty() ? "no step was completed" : fmt::format("step {} is saved", result.state.step),
+                      train::resume_command(args.out)));
       return signal != 0 ? 128 + signal : 1;
     case train::Outcome::diverged:
-      fmt::print(stderr, "cautious: diverged {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps\n",
-                 result.reason,
-                 saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string());
+      say(fmt::format(
+          "diverged {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps", result.reason,
+          saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string()));
       return kDiverged;
     case train::Outcome::done:
       break;
