@@ -94,7 +94,8 @@ struct Options {
         identity(),
         std::tuple{Choice{"nonfinite", &Options::nonfinite, "what to do about a NaN or infinite gradient"},
                    Choice{"norms", &Options::norms, "sums of squares in the step report; counts are always there"},
-                   Field{"threads", &Options::threads, kThreads, "number of threads; 0: OpenMP's default; only the bits of muon and nuclear depend on it"},
+                   Field{"threads", &Options::threads, kThreads,
+                         "number of threads; 0: OpenMP's default; only the bits of muon and nuclear depend on it"},
                    Choice{"isa", &Options::isa, "instruction set; CAUTIOUS_ISA in the environment overrides best"}});
   }
 };

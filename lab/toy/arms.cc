@@ -14,29 +14,13 @@
 namespace cautious::lab {
 namespace {
 
-struct Word {
-  std::string_view text;
-  std::size_t character;  // from 1
-};
-
-std::vector<Word> words_of(std::string_view line) {
-  std::vector<Word> words;
-  for (std::size_t at = 0; at < line.size();) {
-    const std::size_t from = line.find_first_not_of(" \t", at);
-    if (from == std::string_view::npos) break;
-    at = std::min(line.find_first_of(" \t", from), line.size());
-    words.push_back({line.substr(from, at - from), from + 1});
-  }
-  return words;
-}
-
 [[noreturn]] void refuse(std::string_view line, std::size_t character, std::string_view why) {
   throw Error(Fault::usage, fmt::format("arm {}, character {}: {}", base::in_quotes(line), character, why));
 }
 
 // What the recipe refuses is wrong at this word.
 template <class Work>
-void at_word(std::string_view line, const Word& word, const Work& work) {
+void at_word(std::string_view line, const base::Word& word, const Work& work) {
   try {
     work();
   } catch (const Error& error) {
@@ -90,7 +74,7 @@ std::string key_of(const ToyArm& arm) {
 }
 
 ToyArm parse_arm(std::string_view line, double weight_decay) {
-  const std::vector<Word> words = words_of(line);
+  const std::vector<base::Word> words = base::words_of(line);
   if (words.empty()) {
     throw Error(Fault::usage, "an arm is empty; write a recipe, as in \"adamw decay=cautious beta2=0.95\"; recipes: " +
                                   base::join(recipe_names()));

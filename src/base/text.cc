@@ -2,6 +2,7 @@
 #include "base/fields.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -96,6 +97,27 @@ std::string in_one_line(std::string_view text) {
   std::string result(first_bytes(text, 200));
   std::ranges::replace_if(result, is_control, ' ');
   return result;
+}
+
+std::string shell_word(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) || std::string_view("/._-+=:,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::vector<Word> words_of(std::string_view line) {
+  std::vector<Word> words;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t from = line.find_first_not_of(" \t", at);
+    if (from == std::string_view::npos) break;
+    at = std::min(line.find_first_of(" \t", from), line.size());
+    words.push_back({line.substr(from, at - from), from + 1});
+  }
+  return words;
 }
 
 std::string join(Names names) { return fmt::format("{}", fmt::join(names, ", ")); }

@@ -30,6 +30,16 @@ std::string in_quotes(std::string_view text);
 // On one line, at most 200 bytes: for messages of others that may repeat the user's bytes.
 std::string in_one_line(std::string_view text);
 
+// A path in a command that is shown: as a shell takes it.
+std::string shell_word(const std::string& text);
+
+// What spaces and tabs separate in a line.
+struct Word {
+  std::string_view text;
+  std::size_t character;  // from 1
+};
+std::vector<Word> words_of(std::string_view line);
+
 std::string join(Names names);
 std::string join(const std::vector<std::string>& names);
 

@@ -32,12 +32,12 @@ struct CompareArguments {
 
   std::string command(const std::string& directory) const {
     std::string text = fmt::format("cautious compare --optimizer {} --data {} --preset {}", comparison.optimizer,
-                                   run::shell_word(comparison.data), comparison.preset);
+                                   base::shell_word(comparison.data), comparison.preset);
     if (!lambdas.empty()) text += fmt::format(" --lambdas {}", fmt::join(lambdas, ","));
     if (!seeds.empty()) text += " --seeds " + seeds;
     if (!steps.empty()) text += " --steps " + steps;
     if (!lr.empty()) text += " --lr " + lr;
-    return text + " --out " + run::shell_word(directory);
+    return text + " --out " + base::shell_word(directory);
   }
 };
 

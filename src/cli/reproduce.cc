@@ -39,8 +39,8 @@ struct ReproduceArguments {
 
   std::filesystem::path folder() const { return out.empty() ? "reproduced/" + scale : out; }
   std::string command() const {
-    std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, run::shell_word(folder()));
-    if (!data.empty()) text += " --data " + run::shell_word(data);
+    std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, base::shell_word(folder()));
+    if (!data.empty()) text += " --data " + base::shell_word(data);
     return force ? text + " --force" : text;
   }
 };

@@ -16,6 +16,7 @@
 
 #include "base/process.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/program.h"
 #include "cli/study.h"
 #include "cli/verbs.h"
@@ -60,7 +61,7 @@ int run(const StudyArguments& args) {
   std::vector<study::PlannedRun> runs = study::expand(plan);
   if (args.dry_run) return list(runs);
   if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the study");
-  const std::string again = fmt::format("cautious study {} --out {}", run::shell_word(args.plan), run::shell_word(args.out));
+  const std::string again = fmt::format("cautious study {} --out {}", base::shell_word(args.plan), base::shell_word(args.out));
   return run_and_report(plan, std::move(runs), args.out, {.jobs = args.jobs, .quiet = args.quiet, .again = again}).code;
 }
 

@@ -14,7 +14,7 @@ namespace cautious::model {
 struct Evaluation {
   double loss = 0;           // mean over the targets, nats per token
   double bits_per_byte = 0;  // NaN if the bytes are not known
-  double accuracy = 0;       // part of the targets that have the largest logit
+  double accuracy = 0;       // fraction of the targets that have the largest logit
   std::int64_t targets = 0;
 };
 

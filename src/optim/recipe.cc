@@ -67,22 +67,6 @@ std::string field_of(const Recipe& recipe) {
   return fmt::format("field of {} with decay {}", name_of(recipe.rule), name_of(recipe.decay));
 }
 
-struct Word {
-  std::string_view text;
-  std::size_t character;  // from 1
-};
-
-std::vector<Word> words_of(std::string_view line) {
-  std::vector<Word> words;
-  for (std::size_t at = 0; at < line.size();) {
-    const std::size_t from = line.find_first_not_of(" \t", at);
-    if (from == std::string_view::npos) break;
-    at = std::min(line.find_first_of(" \t", from), line.size());
-    words.push_back({line.substr(from, at - from), from + 1});
-  }
-  return words;
-}
-
 }  // namespace
 
 Recipe recipe(std::string_view name) {
@@ -163,8 +147,8 @@ std::string to_string(const Recipe& recipe) {
 }
 
 Recipe parse_recipe(std::string_view line) {
-  const std::vector<Word> words = words_of(line);
-  const auto at = [&](const Word& word) {
+  const std::vector<base::Word> words = base::words_of(line);
+  const auto at = [&](const base::Word& word) {
     return fmt::format("recipe {}, character {}", base::in_quotes(line), word.character);
   };
   if (words.empty()) {
@@ -174,7 +158,7 @@ Recipe parse_recipe(std::string_view line) {
   Recipe made = base::with_context(at(words.front()), [&] { return recipe(words.front().text); });
   std::set<std::string_view> given;
   for (const bool decays : {true, false}) {  // the decay first, whatever the order: its own fields begin with it
-    for (const Word& word : std::span(words).subspan(1)) {
+    for (const base::Word& word : std::span(words).subspan(1)) {
       const std::size_t equals = word.text.find('=');
       const std::string_view field = word.text.substr(0, equals);
       if ((field == "decay") != decays) continue;

@@ -52,21 +52,10 @@ void require_empty(const std::filesystem::path& path) {
       Fault::usage,
       fmt::format("out: {} is not empty ({}{}); {}choose another directory", base::in_quotes(path.string()), some,
                   names.size() > kShown ? ", ..." : "",
-                  is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", shell_word(path)) : ""));
+                  is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", base::shell_word(path)) : ""));
 }
 
 }  // namespace
-
-std::string shell_word(const std::filesystem::path& path) {
-  const std::string text = path.string();
-  const auto plain = [](unsigned char c) {
-    return c >= 0x80 || std::isalnum(c) || std::string_view("/._-+=:,@%").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string_view config) {
   require_name(path);
@@ -90,7 +79,7 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
                 fmt::format("out: {} is not a run directory: {}; to begin a run: cautious train --out {}",
                             base::in_quotes(path.string()),
                             std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
-                            shell_word(path)));
+                            base::shell_word(path)));
   }
   return RunDirectory(path, base::DirectoryLock(path));
 }

@@ -34,7 +34,4 @@ class RunDirectory {
   base::DirectoryLock lock_;
 };
 
-// A path in a command that is shown: as a shell takes it.
-std::string shell_word(const std::filesystem::path& path);
-
 }  // namespace cautious::run

@@ -51,7 +51,7 @@ void check_parameter(const at::Tensor& tensor, const std::string& name) {
   }
   if (tensor.layout() != at::kStrided) refuse(fmt::format("parameter '{}' is sparse; it must be dense", name));
   if (!tensor.is_leaf())
-    refuse(fmt::format("parameter '{}' is no leaf: it is computed from other tensors; give those, or detach it", name));
+    refuse(fmt::format("parameter '{}' is not a leaf: it is computed from other tensors; give those, or detach it", name));
   if (!elements_apart(tensor)) {
     refuse(
         fmt::format("parameter '{}' of shape {} has elements that share memory (an expanded view?); give its base, or clone it",

@@ -14,6 +14,7 @@
 #include <cautious/error.h>
 
 #include "base/atomic_file.h"
+#include "base/text.h"
 #include "data/corpus.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/family.h"
@@ -264,7 +265,7 @@ RunResult Run::go() {
 }  // namespace
 
 std::string resume_command(const std::filesystem::path& out) {
-  return fmt::format("cautious train --out {} --resume", run::shell_word(out));
+  return fmt::format("cautious train --out {} --resume", base::shell_word(out));
 }
 
 double memory_available() {

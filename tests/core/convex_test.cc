@@ -51,9 +51,8 @@ class EveryK : public testing::TestWithParam<ConvexFunction> {
  private:
   std::mt19937_64 engine_{7};
 };
-INSTANTIATE_TEST_SUITE_P(Convex, EveryK, testing::ValuesIn(all()), [](const auto& i) {
-  return std::string(name_of(i.param.k)) + "_" + std::to_string(i.index);
-});
+INSTANTIATE_TEST_SUITE_P(Convex, EveryK, testing::ValuesIn(all()),
+                         [](const auto& i) { return std::string(name_of(i.param.k)) + "_" + std::to_string(i.index); });
 
 TEST_P(EveryK, SubgradientInequality) {
   for (int trial = 0; trial < 2000; ++trial) {

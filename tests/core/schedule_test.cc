@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cautious/recipe.h>
 #include <cautious/error.h>
+#include <cautious/recipe.h>
 
 #include "usage_message.h"
 

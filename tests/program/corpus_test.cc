@@ -224,9 +224,8 @@ TEST_F(CorpusFiles, TokensMustFitTheTokenizer) {
 
 TEST_F(CorpusFiles, PartsTooSmall) {
   write("a.txt", "0123456789");
-  EXPECT_TRUE(
-      has(refusal(spec({"a.txt"}, 0.05)),
-          "data.val_fraction 0.05 of the 11 tokens of a.txt leaves validation data of 1 token; at least 2 are needed"));
+  EXPECT_TRUE(has(refusal(spec({"a.txt"}, 0.05)),
+                  "data.val_fraction 0.05 of the 11 tokens of a.txt leaves validation data of 1 token; at least 2 are needed"));
   EXPECT_TRUE(has(refusal(spec({"a.txt"}, 0.99)), "training data of 0 tokens"));
   for (const double wrong : {0.0, 1.0, -1.0})
     EXPECT_TRUE(

@@ -190,7 +190,8 @@ TEST_F(Metrics, AFullDiskIsOneErrorAndLeavesWholeRows) {
 TEST_F(Metrics, PlacesThatCannotBeUsed) {
   EXPECT_EQ(refused(Fault::data, [&] { run::read_metrics(jsonl()); }),
             jsonl().string() + ": cannot read: No such file or directory");
-  EXPECT_EQ(refused(Fault::data, [&] { run::read_metrics(directory_); }), directory_.string() + ": cannot read: is a directory");
+  EXPECT_EQ(refused(Fault::data, [&] { run::read_metrics(directory_); }),
+            directory_.string() + ": cannot read: is a directory");
   const auto none = directory_ / "none";
   EXPECT_NE(refused(Fault::failure, [&] { run::MetricsWriter(none, {}, 0, true); }).find("No such file or directory"),
             std::string::npos);

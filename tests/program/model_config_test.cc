@@ -148,8 +148,10 @@ TEST(ModelConfig, NonsenseIsOneLineWithFieldAndValue) {
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.head_size = 33; }),
             "head_size of the model is 33; rotary positions (rope_base 10000) need an even number");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.head_size = 33, c.rope_base = 0; }), "");
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.attention_softcap = -1; }), "attention_softcap of the model is -1; valid: [0, inf)");
-  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.logit_softcap = -0.5; }), "logit_softcap of the model is -0.5; valid: [0, inf)");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.attention_softcap = -1; }),
+            "attention_softcap of the model is -1; valid: [0, inf)");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.logit_softcap = -0.5; }),
+            "logit_softcap of the model is -0.5; valid: [0, inf)");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.norm_eps = 0; }), "norm_eps of the model is 0; valid: (0, 1)");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.rope_base = -1; }), "rope_base of the model is -1; valid: [0, inf)");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.init = static_cast<model::Init>(7); }),
@@ -159,14 +161,15 @@ TEST(ModelConfig, NonsenseIsOneLineWithFieldAndValue) {
 }
 
 TEST(ModelConfig, EverySizeMustBePositiveAndEveryNumberFinite) {
-  for (auto size : {&model::ModelConfig::vocab, &model::ModelConfig::width, &model::ModelConfig::layers, &model::ModelConfig::heads, &model::ModelConfig::kv_heads,
-                    &model::ModelConfig::head_size, &model::ModelConfig::hidden, &model::ModelConfig::context}) {
+  for (auto size : {&model::ModelConfig::vocab, &model::ModelConfig::width, &model::ModelConfig::layers,
+                    &model::ModelConfig::heads, &model::ModelConfig::kv_heads, &model::ModelConfig::head_size,
+                    &model::ModelConfig::hidden, &model::ModelConfig::context}) {
     for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
       EXPECT_NE(fault_of([&](model::ModelConfig& c) { c.*size = value; }), "") << value;
     }
   }
-  for (auto number :
-       {&model::ModelConfig::rope_base, &model::ModelConfig::attention_softcap, &model::ModelConfig::logit_softcap, &model::ModelConfig::norm_eps}) {
+  for (auto number : {&model::ModelConfig::rope_base, &model::ModelConfig::attention_softcap,
+                      &model::ModelConfig::logit_softcap, &model::ModelConfig::norm_eps}) {
     for (const double value : {std::nan(""), std::numeric_limits<double>::infinity(), -1.0}) {
       EXPECT_NE(fault_of([&](model::ModelConfig& c) { c.*number = value; }), "") << value;
     }

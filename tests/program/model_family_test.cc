@@ -20,7 +20,9 @@ auto fields(const model::ModelConfig& c) {
                   c.logit_softcap, c.norm_eps, c.init);
 }
 
-bool survives(const model::ModelConfig& c) { return fields(model::from_config_json(model::to_config_json(c, 0), "config.json")) == fields(c); }
+bool survives(const model::ModelConfig& c) {
+  return fields(model::from_config_json(model::to_config_json(c, 0), "config.json")) == fields(c);
+}
 
 Json written(const model::ModelConfig& c) { return Json::parse(model::to_config_json(c, 7)); }
 
@@ -190,7 +192,8 @@ TEST(ModelFamily, MissingAndIllTypedKeysAreNamed) {
             "run/config.json: 'num_hidden_layers' is '2.5'; valid: a whole number in [1, 1000000000]");
   EXPECT_EQ(fault_with("tie_word_embeddings", 1), "run/config.json: 'tie_word_embeddings' is '1'; valid: true or false");
   EXPECT_EQ(fault_with("rms_norm_eps", false), "run/config.json: 'rms_norm_eps' is 'false'; valid: a number");
-  EXPECT_EQ(fault_with("num_key_value_heads", 5), "run/config.json: heads of the model is 32, which kv_heads 5 does not divide");
+  EXPECT_EQ(fault_with("num_key_value_heads", 5),
+            "run/config.json: heads of the model is 32, which kv_heads 5 does not divide");
   EXPECT_EQ(fault_with("rms_norm_eps", 2), "run/config.json: norm_eps of the model is 2; valid: (0, 1)");
   EXPECT_EQ(fault_with("model_type", "lama"),
             "run/config.json: no model_type named 'lama'; did you mean 'llama'? choices: llama, olmo, qwen3, cautious");

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ops_fixture.h"
 #include "model/ops/fused.h"
 #include "model/ops/ops.h"
+#include "ops_fixture.h"
 
 namespace attention_test {
 
@@ -242,7 +242,8 @@ TEST(FastFunctions, AreCloseToTheLibrarys) {
     const auto near = static_cast<float>(std::abs(expected));
     return std::abs(got - expected) / (std::nextafter(near, std::numeric_limits<float>::infinity()) - near);
   };
-  for (float x = -87.3f; x < 88.3f; x += 0.0007f) ASSERT_LE(ulps(cautious::model::ops::fast_exp(x), std::exp(double{x})), 2) << x;
+  for (float x = -87.3f; x < 88.3f; x += 0.0007f)
+    ASSERT_LE(ulps(cautious::model::ops::fast_exp(x), std::exp(double{x})), 2) << x;
   for (float x = 1e-20f; x < 20; x *= 1.0005f) {
     ASSERT_LE(ulps(cautious::model::ops::fast_tanh(x), std::tanh(double{x})), 7) << x;
     ASSERT_EQ(cautious::model::ops::fast_tanh(-x), -cautious::model::ops::fast_tanh(x));

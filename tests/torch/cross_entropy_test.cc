@@ -13,8 +13,8 @@
 
 #include <cautious/error.h>
 
-#include "torch/ops_fixture.h"
 #include "model/ops/ops.h"
+#include "torch/ops_fixture.h"
 
 using cautious::model::ops::cross_entropy;
 using cautious::model::ops::Path;

@@ -204,7 +204,9 @@ TEST(Pick, NonsenseIsRefused) {
   EXPECT_EQ(fault(at::tensor({1.0, std::nan("")})), "the logit of token 1 is nan: the model has diverged");
   EXPECT_EQ(fault(at::tensor({kInfinity, 1.0})), "the logit of token 0 is inf: the model has diverged");
   EXPECT_EQ(fault(at::full({3}, -kInfinity)), "none of 3 logits is finite: no token to pick");
-  const auto usage = [](const model::Sampling& sampling) { return fault_of([&] { pick(kLogits, sampling, 0); }, Fault::usage); };
+  const auto usage = [](const model::Sampling& sampling) {
+    return fault_of([&] { pick(kLogits, sampling, 0); }, Fault::usage);
+  };
   EXPECT_EQ(usage({-1, 0, 1, 0}), "temperature is -1; valid: [0, inf)");
   EXPECT_EQ(usage({1, -2, 1, 0}), "top_k is -2; valid: [0, inf)");
   EXPECT_EQ(usage({1, 0, 0, 0}), "top_p is 0; valid: (0, 1]");

@@ -11,8 +11,8 @@
 
 #include <cautious/error.h>
 
-#include "torch/ops_fixture.h"
 #include "model/ops/ops.h"
+#include "torch/ops_fixture.h"
 
 using cautious::model::Activation;
 using cautious::model::ops::Path;
@@ -214,7 +214,9 @@ TEST(Gated, takes_inputs_of_any_stride) {
       };
       fixture::expect_equal(with(Path::fused), with(Path::plain), {values({5, 18}, 1, type)}, tolerance(type), "halves");
     }
-  const Function same = [](const Tensors& in) { return cautious::model::ops::gated(in[0], in[0], Activation::silu, Path::fused); };
+  const Function same = [](const Tensors& in) {
+    return cautious::model::ops::gated(in[0], in[0], Activation::silu, Path::fused);
+  };
   fixture::expect_gradients(same, {values({7}, 1)}, "gate is up", 1e-8);
 }
 
