@@ -17,8 +17,9 @@ ctest --preset default -j "$jobs" --no-label-summary --progress --output-log "$l
 done=$(date +%s)
 
 python3 -B cmake/slowest.py build/.ninja_log "$built" "$log"
-# times: the shell's own time, then that of all it started, as 12m34.567s.
-cpu=$(times | awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/); printf "%.1f", u[1] + s[1] + (u[2] + s[2]) / 60 }')
+# times: the shell's own time, then that of all it started, as 12m34.567s. A pipe would ask a new shell.
+times >build/times
+cpu=$(awk 'NR == 2 { split($1, u, /[ms]/); split($2, s, /[ms]/); printf "%.1f", u[1] + s[1] + (u[2] + s[2]) / 60 }' build/times)
 printf 'total %d:%02d: build %d:%02d, tests %d:%02d; %s CPU minutes\n' \
   $(((done - started) / 60)) $(((done - started) % 60)) $(((tested - started) / 60)) $(((tested - started) % 60)) \
   $(((done - tested) / 60)) $(((done - tested) % 60)) "$cpu"

@@ -147,7 +147,7 @@ class BadInput(unittest.TestCase):
 
     def test_bench_polar(self):
         for words, *options in (
-                ("--sizes is '8'", "--sizes", "8"), ("--sizes 8by8", "--sizes", "8by8"), ("rows of --sizes is ''", "--sizes", "x8"),
+                ("--sizes is '8'", "--sizes", "8"), ("--sizes is '8by8'", "--sizes", "8by8"), ("rows of --sizes is ''", "--sizes", "x8"),
                 ("cols of --sizes is '8x8'", "--sizes", "8x8x8"), ("rows of --sizes is '0'", "--sizes", "8x8,0x8"),
                 ("cols of --sizes is '-8'", "--sizes", "8x-8"), ("cols of --sizes is '99999'", "--sizes", "8x99999"),
                 ("--threads", "--threads", "0"), ("--rounds", "--rounds", "0"), ("no schedule named 'papper'", "--schedule", "papper"),

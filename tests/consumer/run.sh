@@ -16,7 +16,7 @@ consume() {
   mkdir -p "$project"
   cp "$source_dir/tests/consumer/CMakeLists.txt" "$project/"
   cp "$source_dir/examples/$2" "$project/main.cc"
-  cmake -S "$project" -B "$project/build" -G Ninja -DCMAKE_PREFIX_PATH="$work_dir/moved" -DCMAKE_BUILD_TYPE=Release ${4:-} >/dev/null
+  cmake -S "$project" -B "$project/build" -G Ninja -DCMAKE_PREFIX_PATH="$work_dir/moved" ${4:-} >/dev/null
   cmake --build "$project/build" >/dev/null
   "$project/build/consumer" | tee "$project/output"
   grep -q "$3" "$project/output"

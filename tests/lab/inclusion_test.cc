@@ -5,7 +5,8 @@
 #include <limits>
 
 #include <gtest/gtest.h>
-#include <Eigen/Dense>
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 
 #include <cautious/error.h>
 

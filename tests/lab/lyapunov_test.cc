@@ -7,10 +7,10 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <Eigen/Cholesky>
 
 #include "lab/dynamics/dynamics.h"
 #include "lab/dynamics/system.h"
+#include "lab/linear.h"
 
 namespace cautious::lab {
 namespace lyapunov_test {
@@ -149,7 +149,7 @@ TEST(Lyapunov, FourAlphaIsTheBorderForAdam) {
   const Problem problem = random_quadratic(random, 3, 3);
   const Point g = gradient(problem, problem.start);
   const Eigen::VectorXd minimiser =
-      as_vector(PointView(problem.start)) - hessian(problem, problem.start).ldlt().solve(as_vector(PointView(g)));
+      as_vector(PointView(problem.start)) - solve_symmetric(hessian(problem, problem.start), as_vector(PointView(g)));
   Point z(minimiser.begin(), minimiser.end());
   for (std::size_t i = 0; i < 3; ++i) z.push_back(z[i] > 0 ? -0.5 : 0.5);
   z.insert(z.end(), {0.04, 0.09, 0.25});

@@ -8,9 +8,9 @@
 #include <numbers>
 
 #include <gtest/gtest.h>
-#include <Eigen/QR>
 #include <Eigen/SVD>
 
+#include "lab/linear.h"
 #include "lab/numbers.h"
 
 namespace cautious::lab {
@@ -148,7 +148,7 @@ TEST(NearestStationary, OnLinearManifoldsIsTheProjection) {
     const Index n = 3 + trial % 4, rank = 1 + trial % 3;
     const MatrixXd a = MatrixXd::NullaryExpr(rank, n, normal);
     const VectorXd b = VectorXd::NullaryExpr(rank, normal), x = VectorXd::NullaryExpr(n, normal);
-    const VectorXd projection = x - a.completeOrthogonalDecomposition().solve(a * x - b);
+    const VectorXd projection = x - least_norm(a, a * x - b);
     const auto at = nearest_stationary(squares(a, b), point_of(x), 100);
     ASSERT_TRUE(at);
     EXPECT_LT((vector_of(at->x) - projection).norm(), 1e-8) << trial;

@@ -5,9 +5,10 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <Eigen/Dense>
+#include <Eigen/LU>
 
 #include "inclusion_fixture.h"
+#include "lab/linear.h"
 
 namespace cautious::lab {
 namespace sliding_test {
@@ -261,7 +262,7 @@ TEST(Sliding, OfManySelectorsTheLeast) {
   const Point z{1, 1, 1, 1};
   const Point side = sliding_sides(inclusion, 0, z, Point(4, 1), std::vector<bool>(4, true));
   // a diag(x) (1 + side) = 0 with x = 1: the pseudo-inverse gives the least one, if it is in the box.
-  const VectorXd least = a.completeOrthogonalDecomposition().solve(-a * VectorXd::Ones(4));
+  const VectorXd least = least_norm(a, -a * VectorXd::Ones(4));
   ASSERT_LT(least.cwiseAbs().maxCoeff(), 1);
   EXPECT_LT((as_vector(PointView(side)) - least).norm(), 1e-9);
 }
