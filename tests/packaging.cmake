@@ -27,5 +27,5 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   endforeach()
   set_tests_properties(installed_consumer extend asan tsan PROPERTIES LABELS slow TIMEOUT 1800)
   # The longest first, so that they do not end alone.
-  set_tests_properties(asan tsan PROPERTIES COST 1000)
+  set_tests_properties(asan tsan extend installed_consumer PROPERTIES COST 1000)
 endif()
