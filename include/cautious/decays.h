@@ -103,7 +103,9 @@ auto mask(const Gradient&) {
 
 template <class T>
 auto mask(const Random& d) {
-  return [odds = static_cast<std::int32_t>(d.density * 0x1p24 + 0.5)](const auto& at) { return at.chance < odds; };
+  return [odds = static_cast<std::int32_t>(__builtin_floor(d.density * 0x1p24 + 0.5))](const auto& at) {
+    return at.chance < odds;
+  };
 }
 
 template <class T>

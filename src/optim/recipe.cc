@@ -130,8 +130,8 @@ void set(Recipe& recipe, std::string_view field, std::string_view value) {
   const auto set_in = [&](auto& owner) { return base::set_if_field(owner, field, value); };
   if (std::visit(set_in, recipe.rule) || std::visit(set_in, recipe.decay) || set_in(recipe)) return;
   const std::vector<FieldInfo> known = fields(recipe);
-  std::vector<std::string_view> names;
-  for (const FieldInfo& one : known) names.push_back(one.name);
+  std::vector<std::string_view> names(known.size());
+  std::transform(known.begin(), known.end(), names.begin(), [](const FieldInfo& one) { return std::string_view(one.name); });
   throw Error(Fault::usage, base::unknown(field_of(recipe), field, names), {.key = std::string(field)});
 }
 
