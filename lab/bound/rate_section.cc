@@ -18,7 +18,7 @@ std::string in_words(const Estimate& slope) {
   return fmt::format("{:.2f} [{:.2f}, {:.2f}]", slope.mean, slope.low, slope.high);
 }
 
-// Where noise decides the sign of u, the mask is on half the time and the decay goes on at the minimiser.
+// Where noise decides the sign of u, the mask is on half the time and the decay continues at the minimiser.
 Claim bias_claim(std::uint64_t seed) {
   constexpr std::size_t kSteps = 40'000;
   const auto part = [&](double weight_decay, std::size_t batch) {

@@ -1,7 +1,7 @@
-// Theorem 1 and its lemmas (appendix E) as formulas: what stands on the right of each inequality.
+// Theorem 1 and its lemmas (appendix E) as formulas: the right side of each inequality.
 //
 // One step of the proof is not valid as written. Before the sum over t, the descent inequality is multiplied by
-// (1 - beta1^t) (G + eps) / eta, so on its left stand weights w_t = 1 - beta1^t that grow with t, and
+// (1 - beta1^t) (G + eps) / eta, so its left side has weights w_t = 1 - beta1^t that grow with t, and
 //   sum_t w_t (F_t - F_{t+1}) = w_1 F_1 + sum_{t >= 2} (w_t - w_{t-1}) F_t - w_T F_{T+1},   F_t = E f(x_t) - f*,
 // which is at most the mean of the F_t with weights (1 - beta1) beta1^(t-1), not F_1. K1 is proved for that mean (or for
 // sup F_t) in place of f(x_1) - f*.

@@ -221,7 +221,7 @@ Inclusion inclusion_of(const System& system, const Problem& problem) {
     if (system.flow == Flow::sgd) problem.gradient(z, g);
     indicators(system, z, g, q);
   };
-  // Where a switch is no sign of g or m nothing slides: there the drive is kept off 0.
+  // Where a switch is not a sign of g or m, nothing slides: there the drive is kept off 0.
   const std::size_t may_slide = mask_follows_polar(system) ? 0 : d;
   inclusion.drive = [&problem, d, may_slide](PointView z, std::span<double> p) {
     if (p.empty()) return;

@@ -108,7 +108,7 @@ Problem least_squares() {
   return problem;
 }
 
-// Where a factor's entry (i, j) stands in x.
+// The index in x of a factor's entry (i, j).
 struct Layout {
   Index offset, rows, columns, row_step, column_step;
   Index place(Index i, Index j) const { return offset + i * row_step + j * column_step; }

@@ -19,7 +19,7 @@ class ExpressionError : public Error {
  public:
   ExpressionError(std::string_view what, std::size_t character, std::string words);
   std::size_t character() const { return character_; }  // from 1
-  const std::string& words() const { return words_; }   // what was found and what may stand there
+  const std::string& words() const { return words_; }   // what was found and what may be there
 
  private:
   std::size_t character_;
@@ -32,7 +32,7 @@ class Expression {
   static constexpr std::size_t kMostVariables = 1000;
   static constexpr std::size_t kDeepest = 256;  // brackets, powers and signs inside each other
 
-  // Throws an ExpressionError (Fault::usage) that says what was found, what may stand there and at which character; `what`
+  // Throws an ExpressionError (Fault::usage) that says what was found, what may be there and at which character; `what`
   // names the formula in it. Variables count without gaps: a formula of x1 and x3 alone has three variables.
   static Expression parse(std::string_view text, std::string_view what = "f");
 

@@ -19,7 +19,7 @@ using Eigen::Vector2d;
 
 constexpr int kSeeds = 16;             // per axis
 constexpr std::size_t kMost = 4000;    // points of a curve one way
-constexpr double kLeastValue = 1e-12;  // of the seeds' range of f: more above the least one is no minimiser
+constexpr double kLeastValue = 1e-12;  // of the seeds' range of f: more above the least one is not a minimiser
 // Parts of the square's side:
 constexpr double kLongestChord = 1.0 / 80;  // step along a curve
 constexpr double kShortestChord = 1e-7;

@@ -186,7 +186,7 @@ class Parser {
     return rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
   }
 
-  // What stands at at_, for a message: a word, a number's first digits or a character.
+  // What is at at_, for a message: a word, a number's first digits or a character.
   std::string found() const {
     if (at_ >= text_.size()) return "the end";
     const std::string_view rest = text_.substr(at_), letters = word();

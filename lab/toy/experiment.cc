@@ -33,7 +33,7 @@ std::string off_minimisers(const ToyRun& run) {
   return fmt::format("on the minimisers (distance {:.1e})", *run.to_minimisers);
 }
 
-// Where the nearest minimiser stands among the minimisers.
+// The rank of the nearest minimiser among the minimisers.
 std::string standing(const ToyRun& run) {
   if (run.to_front && *run.to_front <= kOn) return ", on their Pareto front";
   if (run.to_local_front && *run.to_local_front <= kOn) {

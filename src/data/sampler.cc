@@ -1,5 +1,5 @@
 // An epoch's order is a Feistel network over the smallest even number of bits that holds every window's number; a result that
-// is no window goes through the network again (cycle walking), which keeps it a permutation of the windows.
+// is not a window goes through the network again (cycle walking), which keeps it a permutation of the windows.
 #include "data/sampler.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Our token file, little-endian, every part at a multiple of 8 bytes:
 //   TokenFileStart | tokens of `width` bytes, then zeros up to a multiple of 8 | documents: u64 first token of each |
 //   TokenFileEnd
-// What is known only after the last document stands at the end, so a writer never goes back, and a file that was cut short has
+// What is known only after the last document is at the end, so a writer never goes back, and a file that was cut short has
 // no end.
 #pragma once
 

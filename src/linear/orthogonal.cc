@@ -38,7 +38,7 @@ std::vector<int> runs_of(const std::vector<Quintic>& steps, int n, int m) {
   return runs;
 }
 
-// A stride that is no multiple of 256 bytes, so that a column does not fall into one set of the cache.
+// A stride that is not a multiple of 256 bytes, so that a column does not fall into one set of the cache.
 int padded(int n) {
   const int rounded = (n + 15) / 16 * 16;
   return rounded % 64 == 0 ? rounded + 16 : rounded;

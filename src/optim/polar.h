@@ -12,7 +12,7 @@ struct Matrices {
   std::int64_t count, rows, cols;
 };
 
-// An Error, with the tensor's name, if the shape is no stack of `blocks` matrices.
+// An Error, with the tensor's name, if the shape is not a stack of `blocks` matrices.
 Matrices matrices_of(std::string_view name, std::span<const std::int64_t> shape, std::int64_t blocks);
 
 }  // namespace cautious::optim

@@ -1,4 +1,4 @@
-// A study as plain data: a base configuration, arms, a grid, seeds, and the contrasts that were fixed beforehand. From a TOML
+// A study as plain data: a base configuration, arms, a grid, seeds, and the contrasts that were fixed in advance. From a TOML
 // file:
 //
 //   title = "Does CWD help AdamW?"

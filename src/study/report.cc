@@ -120,7 +120,7 @@ void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report&
   const bool one = verdict.exploratory == 1;
   page.open_details(fmt::format("{} exploratory {}", verdict.exploratory, one ? "comparison" : "comparisons"));
   page.paragraph(
-      fmt::format("{} not fixed beforehand. Among {} comparisons without any true difference, {:.2g} on average have "
+      fmt::format("{} not prespecified. Among {} comparisons without any true difference, {:.2g} on average have "
                   "p < 0.05; a correction for their number (Bonferroni) asks for p < {:.2g}.",
                   one ? "It was" : "They were", verdict.exploratory, 0.05 * static_cast<double>(verdict.exploratory),
                   0.05 / static_cast<double>(verdict.exploratory)));

@@ -107,7 +107,7 @@ report::Figure sweep_figure(const Results& results, const Axis& axis, const std:
 
 report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
   report::IntervalChart chart;
-  chart.title = primary ? "Differences fixed beforehand" : "Exploratory differences";
+  chart.title = primary ? "Prespecified differences" : "Exploratory differences";
   chart.x_label = "difference of validation loss (nats per token), with 95% interval; left of 0: the first is better";
   chart.reference = 0;
   for (const ContrastResult& result : verdict.contrasts) {

@@ -121,7 +121,7 @@ Settings settings_of(const Results& results, const Arm& arm, const Overrides& po
 report::Table contrasts_table(const Verdict& verdict, bool primary) {
   report::Table table = table_of(
       primary ? "contrasts" : "contrasts_exploratory",
-      primary ? "Differences of validation loss fixed beforehand (nats per token)"
+      primary ? "Prespecified differences of validation loss (nats per token)"
               : "Exploratory differences of validation loss (nats per token)",
       {"contrast", "difference", "95% interval", "p (t)", "p (flips)", "seeds", "seeds for 80% power", "detectable"},
       "Paired by seed: runs of one seed share initial weights and order of data. Negative: the first has the lower loss. Seeds "

@@ -171,7 +171,7 @@ std::string summary_of(const Plan& plan, const std::vector<ContrastResult>& cont
     const bool control = !text.empty() && is_control_of(plan, result.contrast.b, result.contrast.a);
     text += (text.empty() ? "" : "; ") + (control ? control_clause(plan, result) : result.sentence);
   }
-  return text.empty() ? "no contrast was fixed beforehand: everything here is exploratory" : text;
+  return text.empty() ? "no contrast was prespecified: everything here is exploratory" : text;
 }
 
 std::string diverged_clause(const Results& results) {

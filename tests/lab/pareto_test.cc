@@ -171,7 +171,7 @@ TEST(NearestStationary, IsNothingBeyondReach) {
   EXPECT_TRUE(nearest_stationary(problem("circle"), Point{3, 4.5}, 0.51));
 }
 
-// Where the Hessian vanishes although the point is alone, or where branches cross, its null space is no tangent space.
+// Where the Hessian vanishes although the point is alone, or where branches cross, its null space is not a tangent space.
 TEST(NearestStationary, IsNothingAtAMinimumOfAHigherOrder) {
   for (const int order : {4, 6}) {
     for (const double from : {-2.0, 0.5, 0.999, 1.0, 1.7}) {

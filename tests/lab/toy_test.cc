@@ -179,7 +179,7 @@ TEST(Toy, WhyItSlidesOn) {
   }
 }
 
-// A saddle is no minimiser, and where no stationary point can be found nothing is decided.
+// A saddle is not a minimiser, and where no stationary point can be found nothing is decided.
 TEST(Toy, WhatIsNotAMinimiser) {
   Problem saddle = problem("circle");
   saddle.name = "saddle";

@@ -141,7 +141,7 @@ TEST_F(Checkpoints, CompleteAtEverySystemCall) {
   EXPECT_EQ(seen, (std::set<Steps>{{10, 20}, {10, 20, 30}, {20, 30}}));
   EXPECT_EQ(names(folder()), (std::set<std::string>{"step_00000020", "step_00000030"}));
 
-  for (int n = 1; n <= calls; n += calls / 8) {  // the next writer goes on and clears up
+  for (int n = 1; n <= calls; n += calls / 8) {  // the next writer continues and clears up
     std::filesystem::remove_all(folder());
     write(10), write(20);
     traced([&] { write(30, 2); }, [&](int call) { return call < n; });

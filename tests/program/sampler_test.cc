@@ -97,7 +97,7 @@ TEST_F(Samplers, SeedAndNumberDecideAlone) {
   EXPECT_LT(agreements(epoch_of(one, 1), epoch_of(other, 0)), 8);
 }
 
-// The order must never change: a run that is continued with a later version goes on in the same one. Numbers of another
+// The order must never change: a run that is continued with a later version keeps the same one. Numbers of another
 // implementation, in Python.
 TEST_F(Samplers, TheOrderIsFixed) {
   const Stream stream = counting(100);

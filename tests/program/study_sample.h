@@ -1,4 +1,4 @@
-// A study as its runs leave it, with numbers that can be told beforehand: for the tests of its report.
+// A study as its runs leave it, with numbers that are known in advance: for the tests of its report.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// tensorboard_write DIRECTORY ROWS LAST_STEP: goes on with the metrics in DIRECTORY after LAST_STEP, with the rows of a JSONL
+// tensorboard_write DIRECTORY ROWS LAST_STEP: continues the metrics in DIRECTORY after LAST_STEP, with the rows of a JSONL
 // file that come after it; for comparison with other readers.
 #include <cstdio>
 #include <exception>

@@ -50,7 +50,7 @@ TEST(Bytes, AreTheirOwnIds) {
   EXPECT_EQ(bytes.encode(text, 2), (std::vector<Token>{97, 0, 255, 195, 40}));
   EXPECT_EQ(bytes.decode(bytes.encode(text)), text);
   std::vector<std::uint16_t> lengths(256, 1);
-  lengths[0] = 0;  // the end of a document is no byte of its text
+  lengths[0] = 0;  // the end of a document is not a byte of its text
   EXPECT_EQ(bytes.lengths(), lengths);
   EXPECT_TRUE(bytes.encode("").empty());
 }

@@ -167,7 +167,7 @@ TEST(Verdict, OneSeedSaysNothingAboutChance) {
 }
 
 TEST(Verdict, WithoutContrastsEverythingIsExploratory) {
-  EXPECT_EQ(verdict_of(study_of(clear(1.9), {})).sentence, "no contrast was fixed beforehand: everything here is exploratory");
+  EXPECT_EQ(verdict_of(study_of(clear(1.9), {})).sentence, "no contrast was prespecified: everything here is exploratory");
 }
 
 }  // namespace verdict_test

@@ -114,7 +114,7 @@ class Pairs {
 
   // The most frequent pair, of equally frequent ones that of the smaller ids; nothing if every piece is one token.
   std::optional<std::pair<Token, Token>> most_frequent();
-  // Replaces the pair by one token wherever it stands, from the left of each piece. `made` is an id not yet in use.
+  // Replaces the pair by one token wherever it occurs, from the left of each piece. `made` is an id not yet in use.
   void merge(std::pair<Token, Token> pair, Token made);
 
  private:
