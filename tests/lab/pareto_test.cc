@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include <gtest/gtest.h>
-#include <Eigen/SVD>
+#include <Eigen/LU>
 
 #include "lab/linear.h"
 #include "lab/numbers.h"
@@ -277,9 +277,11 @@ TEST(Pareto, WhereEverythingIsStationaryIsTheOrigin) {
 
 // Columns: an orthonormal basis of {d : rows d = 0}.
 MatrixXd null_space(const MatrixXd& rows) {
-  Eigen::JacobiSVD<MatrixXd> svd(rows, Eigen::ComputeFullV);
-  svd.setThreshold(1e-10);
-  return svd.matrixV().rightCols(rows.cols() - svd.rank());
+  Eigen::FullPivLU<MatrixXd> lu(rows);
+  lu.setThreshold(1e-10);
+  if (lu.dimensionOfKernel() == 0) return MatrixXd(rows.cols(), 0);
+  const MatrixXd kernel = lu.kernel();
+  return orthogonal_factor(kernel).leftCols(kernel.cols());
 }
 
 // D lies in an orthant, so it is {0} or has an extreme ray: a line of the space where d_i = 0 for some more coordinates.
