@@ -1,7 +1,6 @@
 // The live line: texts of times and counts, plain lines into a file, a redrawn line on a pseudo-terminal.
 #include "base/terminal.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/ioctl.h>
@@ -144,17 +143,26 @@ class TerminalLine : public testing::Test {
     ::tcgetattr(inside, &plain);
     plain.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // "\n" stays "\n"
     ::tcsetattr(inside, TCSANOW, &plain);
-    ::fcntl(outside_, F_SETFL, O_NONBLOCK);
     file_ = ::fdopen(inside, "w");
   }
   void TearDown() override {
     std::fclose(file_);
     ::close(outside_);
   }
+  // What was sent since the last call. A terminal passes bytes on when it likes, but in order: read up to a mark of our own.
   std::string sent() const {
+    constexpr char kMark = '\x01';
+    std::fputc(kMark, file_);
+    std::fflush(file_);
+    std::string all;
     std::array<char, 4096> bytes{};
-    const auto count = ::read(outside_, bytes.data(), bytes.size());
-    return count > 0 ? std::string(bytes.data(), static_cast<std::size_t>(count)) : "";
+    while (!all.ends_with(kMark)) {
+      const auto count = ::read(outside_, bytes.data(), bytes.size());
+      if (count <= 0) return all + " and then nothing";
+      all.append(bytes.data(), static_cast<std::size_t>(count));
+    }
+    all.pop_back();
+    return all;
   }
   int outside_ = -1;
   std::FILE* file_ = nullptr;
