@@ -117,12 +117,15 @@ int complain_of_failed(const study::Results& results, const StudyOptions& option
 // side find it ready.
 void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const Interruptible& interruptible) {
   base::LiveLine line(quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
-  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::string, std::string, std::int64_t>> seen;
+  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::int64_t, std::string, std::string,
+                      std::int64_t>>
+      seen;
   for (const study::PlannedRun& run : runs) {
     run::RunConfig config = run.config;
     const run::RunConfig::Data& data = config.data;
     if (data.path.empty()) continue;  // refused by run_study, which names the arm
-    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.tokenizer, data.cache, config.model.shape.vocab})
+    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.train_tokens, data.tokenizer, data.cache,
+                      config.model.shape.vocab})
              .second)
       continue;
     config.train.threads = default_jobs();
