@@ -2,6 +2,7 @@
 // look at the whole tensor. To add one: a struct with its fields, its mask, and a word in the list at the end.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
@@ -24,10 +25,20 @@ struct Decoupled {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-// Cautious weight decay (Algorithm 1): decay unless direction and parameter have strictly opposite signs.
+// Whose signs the mask of cautious decay compares with the parameter's.
+enum class MaskBy { direction, momentum };
+
+constexpr auto names_of(MaskBy) { return std::array<std::string_view, 2>{"direction", "momentum"}; }
+
+// Cautious weight decay (Algorithm 1): decay unless direction and parameter have strictly opposite signs. Where a rule shapes
+// its direction (Muon, Lion-K), `momentum` compares with the first moment after this step's update, as the flow of Table 1
+// does.
 struct Cautious {
   static constexpr std::string_view name = "cautious";
-  static constexpr auto fields() { return std::tuple{}; }
+  MaskBy mask = MaskBy::direction;
+  static constexpr auto fields() {
+    return std::tuple{Choice{"mask", &Cautious::mask, "whose signs decide; momentum: for a rule that shapes its direction"}};
+  }
 };
 
 // Ablation of the paper: the mask looks at the raw gradient instead of the direction.
@@ -77,6 +88,7 @@ struct Lane {
   V g;       // the gradient
   V pull;    // what decay shrinks: x, or x - x0 with an anchor
   I chance;  // uniform in [0, 2^24); zero unless the decay is random
+  V by;      // whose signs decide: u, or the momentum where the decay's field `mask` says so
 };
 
 // mask<T>(decay) makes a decay ready for a step: a function from a lane to whether it decays. Fields become numbers of type T
@@ -93,7 +105,7 @@ auto mask(const Decoupled&) {
 
 template <class T>
 auto mask(const Cautious&) {
-  return [](const auto& at) { return !(signed_product(at.u, at.pull) < 0); };
+  return [](const auto& at) { return !(signed_product(at.by, at.pull) < 0); };
 }
 
 template <class T>
@@ -136,6 +148,12 @@ inline constexpr bool kAnchored = requires {
   D::anchored;
 };
 
+// Whether the decay chooses whose signs decide.
+template <class D>
+inline constexpr bool kMaskBy = requires(D d) {
+  d.mask;
+};
+
 // Whether the decay draws random bits.
 template <class D>
 inline constexpr bool kRandom = requires {
@@ -144,6 +162,15 @@ inline constexpr bool kRandom = requires {
 
 inline bool has_anchor(const Decay& decay) {
   return std::visit([]<class D>(const D&) { return kAnchored<D>; }, decay);
+}
+
+inline bool by_momentum(const Decay& decay) {
+  return std::visit(
+      []<class D>(const D& d) {
+        if constexpr (kMaskBy<D>) return d.mask == MaskBy::momentum;
+        return false;
+      },
+      decay);
 }
 
 inline bool is_random(const Decay& decay) {

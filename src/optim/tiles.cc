@@ -100,7 +100,7 @@ kernels::Terms<T> terms_of(const Move& move) {
 
 template <class T>
 auto apply_of(const kernels::Table<T>& table, const Move& move, const Options& options) {
-  const auto& pair = move.projects ? table.project : table.apply[move.decay].run;
+  const auto& pair = move.projects ? table.project : table.apply[move.decay].run[move.by_momentum ? 1 : 0];
   return pair[options.norms == Norms::on ? 1 : 0];
 }
 
@@ -128,11 +128,12 @@ void fill_and_apply_as(const kernels::Kernels& kernels, const Slot& slot, const 
   Tiles<T, direct> tiles(kernels, slot, move);
   each_tile(chunk, [&](std::size_t at, std::size_t n) {
     const T* g = tiles.gradient(at, n);
-    fill(*move.rule, g, tiles.moment(0, at, n), tiles.moment(1, at, n), tiles.direction(), n);
+    T* m = tiles.moment(0, at, n);
+    fill(*move.rule, g, m, tiles.moment(1, at, n), tiles.direction(), n);
     tiles.store_moments(at, n);
     if (shapes) shape(recipe.rule, tiles.direction(), n);
     T* x = tiles.parameter(at, n);
-    apply(terms, {tiles.direction(), g, x, tiles.anchor(at, n), at}, n, counted);
+    apply(terms, {tiles.direction(), g, x, tiles.anchor(at, n), at, m}, n, counted);
     tiles.store_parameter(options, at, n);
   });
 }
@@ -156,6 +157,7 @@ auto by_type(const Slot& slot, const Move& move, Body body) {
 
 void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& decay, Move& move) {
   move.decay = decay.index();
+  move.by_momentum = by_momentum(decay);
   const auto prepare =
       compute_element(slot) == Element::f64 ? kernels.f64.apply[move.decay].prepare : kernels.f32.apply[move.decay].prepare;
   if (prepare != nullptr) std::visit([&](const auto& d) { prepare(&d, move.mask); }, decay);
@@ -194,7 +196,8 @@ void apply_only(const kernels::Kernels& kernels, const Slot& slot, const Options
         table.scale(move.u_scale, u, tiles.direction(), n);
         u = tiles.direction();
       }
-      apply(terms, {u, tiles.gradient(at, n), tiles.parameter(at, n), tiles.anchor(at, n), at}, n, counted);
+      const T* m = move.by_momentum ? tiles.moment(0, at, n) : nullptr;
+      apply(terms, {u, tiles.gradient(at, n), tiles.parameter(at, n), tiles.anchor(at, n), at, m}, n, counted);
       tiles.store_parameter(options, at, n);
     });
   });

@@ -43,10 +43,11 @@ inline Element compute_element(const Slot& slot) {
 struct Move {
   const kernels::Prepared* rule = nullptr;
   double lr = 0, wd = 0;
-  double g_scale = 1;     // of global-norm clipping
-  double u_scale = 1;     // of update-RMS clipping
-  std::size_t decay = 0;  // index in Decay of the mask that Algorithm 1 uses
-  bool projects = false;  // selective projection instead of Algorithm 1; wd holds wd r
+  double g_scale = 1;        // of global-norm clipping
+  double u_scale = 1;        // of update-RMS clipping
+  std::size_t decay = 0;     // index in Decay of the mask that Algorithm 1 uses
+  bool by_momentum = false;  // whose signs that mask compares
+  bool projects = false;     // selective projection instead of Algorithm 1; wd holds wd r
   kernels::Prepared mask = {};
   kernels::Stream chance, rounding;
 };

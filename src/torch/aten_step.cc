@@ -152,7 +152,7 @@ Applied<T> apply(const D& decay, const Values<T>& x, const Values<T>& g, const V
     return {moved.x, count(on, x), active, (move.lr * move.wd * sum(abs(moved.shrunk))).of};
   };
   if constexpr (requires { mask<T>(decay); }) {
-    Lane<Values<T>, Words> lane{u, g, pull, {}};
+    Lane<Values<T>, Words> lane{u, g, pull, {}, by_momentum(decay) ? loaded<T>(state.m) : u};
     if constexpr (kRandom<D>) lane.chance = bits_at(coordinates(x), optim::Purpose::decay, state.t, move) >> 8;
     return where(mask<T>(decay)(lane));
   } else if constexpr (requires(Values<double> ux) { gate(decay, ux); }) {

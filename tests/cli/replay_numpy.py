@@ -152,14 +152,14 @@ def random_bits(seed, purpose, t, n):
         return z ^ (z >> np.uint32(16))
 
 
-def mask(decay, u, g, x, pull, f, seed, t):
+def mask(decay, u, m, g, x, pull, f, seed, t):
     if decay == "layerwise":
         return np.full(x.shape, np.sum(u * x) >= 0)
     if decay == "random":
         odds = math.floor(f["density"] * 2**24 + 0.5)
         return ((random_bits(seed, 1, t, x.size) >> np.uint32(8)) < odds).reshape(x.shape)
-    return {"none": np.zeros(x.shape, bool), "decoupled": np.ones(x.shape, bool), "cautious": u * x >= 0,
-            "gradient": g * x >= 0, "anchored": u * pull >= 0}[decay]
+    return {"none": np.zeros(x.shape, bool), "decoupled": np.ones(x.shape, bool), "direction": u * x >= 0,
+            "momentum": m * x >= 0, "gradient": g * x >= 0, "anchored": u * pull >= 0}[f.get("mask", "direction") if decay == "cautious" else decay]
 
 
 def selective(x, u, g, x0, lr, wd):
@@ -199,7 +199,7 @@ def replay(x, g, lr, optimizer="adamw", decay=None, weight_decay=None, coupling=
         if decay == "selective":
             x, on = selective(x, u, step_g, start, kind(step_lr), wd)
         else:
-            on = mask(decay, u, step_g, x, pull, f, seed, t)
+            on = mask(decay, u, m, step_g, x, pull, f, seed, t)
             x = x - kind(step_lr) * u - kind(COUPLED[coupling](step_lr, peak, wd)) * np.where(on, pull, 0)
         x = rounding(x)
         ratio.append(np.mean(on) if x.size else np.nan)

@@ -145,6 +145,14 @@ inline std::vector<RuleName> every_rule() {
 }
 // Those whose direction is made from a matrix.
 inline std::vector<RuleName> matrix_rules() { return {{"lion-k", "nuclear"}, {"muon", ""}}; }
+// Those that shape their direction, so that the mask of cautious decay may go by the momentum.
+inline std::vector<RuleName> shaping_rules() {
+  std::vector<RuleName> rules = matrix_rules();
+  for (const RuleName& rule : every_rule()) {
+    if (!rule.k.empty()) rules.push_back(rule);
+  }
+  return rules;
+}
 inline std::vector<std::string> every_decay() {
   return {"none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"};
 }
@@ -163,6 +171,12 @@ inline cautious::Recipe make(const RuleName& rule, std::string_view decay, doubl
   made.decay = cautious::decay(decay);
   made.coupling = cautious::Coupling::plain;
   made.weight_decay = weight_decay;
+  return made;
+}
+
+inline cautious::Recipe by_momentum(const RuleName& rule) {
+  cautious::Recipe made = make(rule, "cautious");
+  cautious::set(made, "mask", "momentum");
   return made;
 }
 

@@ -25,6 +25,7 @@ struct Setup {
   double update_rms_clip = 0;
   std::string schedule = "paper", scale = "none";  // of muon and nuclear, as are the matrix's rows and cols
   bool nesterov = false;
+  bool by_momentum = false;  // the mask of cautious
   std::size_t rows = 0, cols = 0;
   std::uint64_t seed = 0;
   double doubt = 1e-12;  // a decision nearer than this, relative to its terms, is not clear
@@ -281,6 +282,7 @@ inline Outcome step(const Setup& s, Memory& at, Vector g, const Rates& r) {
     dot += out.u[i] * at.x[i];
     dot_size += out.u_size[i] * std::fabs(at.x[i]);
     if (std::fabs(out.u[i]) < s.doubt * out.u_size[i]) out.clear[i] = 0;
+    if (s.by_momentum && std::fabs(at.m[i]) < s.doubt * out.m_size[i]) out.clear[i] = 0;
   }
   if (s.decay == "selective") {
     selective(s, at, g, r, out);
@@ -293,7 +295,7 @@ inline Outcome step(const Setup& s, Memory& at, Vector g, const Rates& r) {
     const double pull = anchored ? at.x[i] - at.x0[i] : at.x[i];
     bool on = false;
     if (s.decay == "decoupled") on = true;
-    if (s.decay == "cautious" || s.decay == "anchored") on = agree(out.u[i], pull);
+    if (s.decay == "cautious" || s.decay == "anchored") on = agree(s.by_momentum ? at.m[i] : out.u[i], pull);
     if (s.decay == "gradient") on = agree(g[i], at.x[i]);
     if (s.decay == "random") on = random_bits(s.seed, 1, at.t, s.name, i) >> 8 < odds;
     if (s.decay == "layerwise") on = dot >= 0;

@@ -46,7 +46,7 @@ double ulp(double value) {
 
 struct Case {
   fixture::RuleName rule;
-  std::string decay, coupling = "plain", schedule = "paper", scale = "none", nesterov = "off";
+  std::string decay, coupling = "plain", schedule = "paper", scale = "none", nesterov = "off", mask = {};
 };
 
 bool of_matrices(const fixture::RuleName& rule) { return rule.rule == "muon" || rule.k == "nuclear"; }
@@ -60,6 +60,7 @@ oracle::Setup setup(const Case& one, double eps) {
   if (rule.rule != "adam") s.beta2 = 0.99;
   s.schedule = one.schedule, s.scale = one.scale;
   s.nesterov = one.nesterov == "on";
+  s.by_momentum = one.mask == "momentum";
   s.weight_decay = 0.1;
   s.doubt = 32 * eps;
   s.seed = 77;
@@ -69,6 +70,7 @@ oracle::Setup setup(const Case& one, double eps) {
 cautious::Recipe recipe_of(const Case& one) {
   cautious::Recipe recipe = fixture::make(one.rule, one.decay);
   cautious::set(recipe, "coupling", one.coupling);
+  if (!one.mask.empty()) cautious::set(recipe, "mask", one.mask);
   if (!of_matrices(one.rule)) return recipe;
   cautious::set(recipe, "schedule", one.schedule);
   cautious::set(recipe, "scale", one.scale);
@@ -281,6 +283,14 @@ INSTANTIATE_TEST_SUITE_P(EveryRecipe, MatrixProduct,
                                                           fixture::RuleName{"lion-k", "nuclear"}),
                                           testing::ValuesIn(fixture::every_decay())),
                          name_of_case);
+
+TEST(MaskByMomentum, AgreesWithTheOracle) {
+  for (const fixture::RuleName& rule : fixture::shaping_rules()) {
+    SCOPED_TRACE(rule.text());
+    check_types({.rule = rule, .decay = "cautious", .mask = "momentum"});
+    if (of_matrices(rule)) check_types({rule, "cautious", "corrected", "quintic", "jordan", "on", "momentum"});
+  }
+}
 
 TEST(MatrixSchedules, AgreeWithTheOracle) {
   for (const std::string_view schedule : cautious::names_of(cautious::NewtonSchulz{})) {

@@ -143,6 +143,13 @@ def couplings():
                     for decay in ("cautious", "anchored", "selective")]
 
 
+def masks():
+    """By the momentum: of every rule that shapes its direction, but for those that need a matrix."""
+    cases = [new_case("by momentum", rule, "cautious", *kind, mask="momentum")
+             for rule in RULES if rule.startswith("lion-k") for kind in TYPES]
+    return cases + [new_case("by bf16 momentum", "lion-k huber", "cautious", "f32", mask="momentum", moments="bf16")]
+
+
 def clips():
     cases = []
     for kind in TYPES[:3]:
@@ -236,7 +243,7 @@ def make_inputs():
 def main():
     out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("golden.json")
     inputs = make_inputs()
-    cases = [run(case, inputs) for case in product() + couplings() + clips() + anchors() + types() + others()]
+    cases = [run(case, inputs) for case in product() + couplings() + masks() + clips() + anchors() + types() + others()]
     names = [case["name"] for case in cases]
     assert len(set(names)) == len(names), "two cases of one name"
     used = {case["input"] for case in cases} | {case["anchor"] for case in cases if "anchor" in case}

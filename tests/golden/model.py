@@ -253,7 +253,8 @@ class Tensor:
         if case["decay"] == "layerwise":
             parts = [T.flush(a) * T.flush(b) for a, b in zip(u, pull)]
             return [clear(math.fsum(parts), parts) >= 0] * n
-        other = g if case["decay"] == "gradient" else u
+        by_momentum = case.get("mask") == "momentum"
+        other = g if case["decay"] == "gradient" else self.moments["m"] if by_momentum else u
         return [product_sign(T, a, b) in (0, 1) for a, b in zip(other, pull)]
 
     def project(self, x, g, u, lr, weight_decay):
