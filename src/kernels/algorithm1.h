@@ -140,8 +140,17 @@ inline void add_squares(const T* u, const T* g, const T* x, std::size_t n, kerne
 
 // Stage 2 over a tile.
 
+template <class T, class D, class Whole>
+auto ready_mask(const D& decay, const Whole& seen) {
+  if constexpr (kLooksFirst<D>) {
+    return mask<T>(decay, seen);
+  } else {
+    return mask<T>(decay);
+  }
+}
+
 template <class D, class T>
-using MaskOf = decltype(mask<T>(D{}));
+using MaskOf = decltype(ready_mask<T>(D{}, kernels::SeenNumbers{}));
 
 template <class D, bool sums, bool momentum, class T, class N>
 inline void apply_tile(const kernels::Terms<T>& terms, const T* __restrict u, const T* __restrict g, T* __restrict x,

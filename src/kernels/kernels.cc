@@ -34,8 +34,8 @@ void prepare_rule(const void* rule, std::int64_t t, Prepared& out) {
 }
 
 template <class D, class T>
-void prepare_decay(const void* decay, Prepared& out) {
-  store_ready(mask<T>(*static_cast<const D*>(decay)), out);
+void prepare_decay(const void* decay, const kernels::SeenNumbers& seen, Prepared& out) {
+  store_ready(ready_mask<T>(*static_cast<const D*>(decay), seen), out);
 }
 
 template <class R, class T>
@@ -85,7 +85,7 @@ constexpr void set_fills(kernels::Table<T>& table, const std::variant<R...>*) {
 template <class T, class D>
 constexpr kernels::Apply<T> apply_under() {
   kernels::Apply<T> made{};
-  if constexpr (requires { mask<T>(D{}); }) {
+  if constexpr (!kProjects<D>) {
     made = {&prepare_decay<D, T>, {{&apply<D, false, T>, &apply<D, true, T>}, {}}};
     if constexpr (kMaskBy<D>) made.run[1][0] = &apply<D, false, T, true>, made.run[1][1] = &apply<D, true, T, true>;
   }

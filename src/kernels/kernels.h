@@ -59,11 +59,14 @@ struct Counted {
   double x2 = 0, g2 = 0, u2 = 0, pull = 0;
 };
 
-// Stage 2 under one decay. Null where the decay looks at whole tensors.
+// What a decay may have seen of the whole tensor.
+using SeenNumbers = Seen<double, const std::int32_t*>;
+
+// Stage 2 under one decay. Null where the decay is not of Algorithm 1's form.
 template <class T>
 struct Apply {
   using Run = void (*)(const Terms<T>&, const Streams<T>&, std::size_t n, Counted&);
-  void (*prepare)(const void* decay, Prepared& out);
+  void (*prepare)(const void* decay, const SeenNumbers& seen, Prepared& out);
   Run run[2][2];  // by direction and by momentum (null where the decay does not choose); without and with sums
 };
 

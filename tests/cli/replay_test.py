@@ -15,7 +15,7 @@ from trace_file import Bf16
 
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 OPTIMIZERS = ["sgd", "sgdm", "adam", "adamw", "adamc", "lion", "lion-k"]
-DECAYS = ["none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"]
+DECAYS = ["none", "decoupled", "cautious", "opposed", "gradient", "random", "shuffled", "layerwise", "selective", "anchored"]
 KS = [{"k": "l1"}, {"k": "l2"}, {"k": "lp", "p": 3}, {"k": "huber", "e": 0.05}, {"k": "relativistic", "e": 0.05},
       {"k": "threshold", "e": 0.05}, {"k": "topk", "fraction": 0.3}]
 POLAR_SHAPES = [(7, 5), (5, 7), (4, 3, 3, 2), (12, 12), (1, 6), (6, 1)]

@@ -154,11 +154,13 @@ inline std::vector<RuleName> shaping_rules() {
   return rules;
 }
 inline std::vector<std::string> every_decay() {
-  return {"none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"};
+  return {"none", "decoupled", "cautious", "opposed", "gradient", "random", "shuffled", "layerwise", "selective", "anchored"};
 }
 // Whether u of a coordinate depends on that coordinate alone.
 inline bool is_elementwise(const RuleName& rule) { return rule.k != "l2" && rule.k != "lp" && rule.k != "topk"; }
-inline bool is_elementwise(std::string_view decay) { return decay != "layerwise" && decay != "selective"; }
+inline bool is_elementwise(std::string_view decay) {
+  return decay != "shuffled" && decay != "layerwise" && decay != "selective";
+}
 
 inline cautious::Recipe make(const RuleName& rule, std::string_view decay, double weight_decay = 0.1) {
   cautious::Recipe made = cautious::recipe(rule.rule);

@@ -23,7 +23,9 @@ constexpr std::size_t kSizes[] = {0,  1,  2,  3,  4,  5,  6,  7,   8,   9,   10,
                                   14, 15, 16, 17, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 10007};
 const std::vector<std::vector<std::int64_t>> kMatrices{{7, 5}, {5, 7}, {16, 33}, {1, 9}, {9, 1}, {1, 1}, {3, 2, 2, 2}, {0, 4}};
 constexpr int kSteps = 3;
-constexpr double kLeastClear = 0.999, kLeastClearOfMatrices = 0.97;  // few coordinates, and steep schedules
+constexpr double kLeastClear = 0.999;
+constexpr double kLeastClearOfShuffled = 0.998;  // an unclear coordinate also blurs the odds of its bin
+constexpr double kLeastClearOfMatrices = 0.97;   // few coordinates, and steep schedules
 
 template <class T>
 constexpr int kDigits = std::is_same_v<T, Bf16> ? 8 : std::numeric_limits<T>::digits;
@@ -238,7 +240,9 @@ void check(const Case& one, cautious::Isa isa) {
     for (Tensor<T>& tensor : tensors) fill(tensor, values);
     check_step(optimizer, tensors, s, step, coverage);
   }
-  const double least = of_matrices(one.rule) ? kLeastClearOfMatrices : kLeastClear;
+  const double least = of_matrices(one.rule)     ? kLeastClearOfMatrices
+                       : one.decay == "shuffled" ? kLeastClearOfShuffled
+                                                 : kLeastClear;
   EXPECT_GE(static_cast<double>(coverage.clear), least * static_cast<double>(coverage.all))
       << coverage.clear << " of " << coverage.all;
 }

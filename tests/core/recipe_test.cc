@@ -267,7 +267,7 @@ TEST(ParsedRecipe, SaysWhatIsWrongAndWhere) {
   expect("lion beta1=0.5 beta1=0.6", "recipe 'lion beta1=0.5 beta1=0.6', character 16: beta1 is given twice", "beta1");
   expect("sgd decay=cautios",
          "recipe 'sgd decay=cautios', character 5: no decay named 'cautios'; did you mean 'cautious'? "
-         "choices: none, decoupled, cautious, gradient, random, layerwise, selective, anchored",
+         "choices: none, decoupled, cautious, opposed, gradient, random, shuffled, layerwise, selective, anchored",
          "decay");
   for (const char* empty : {"", "  ", "\t"}) {
     EXPECT_EQ(refused_line(empty).what(),
