@@ -85,7 +85,7 @@ struct Options {
     return std::tuple{
         Choice{"moments", &Options::moments, "type of the moments; those of f64 parameters are f64", kMoments},
         Choice{"rounding", &Options::rounding, "rounding of bf16 parameters"},
-        Field{"seed", &Options::seed, kSeed, "seed of decay random and stochastic rounding"},
+        Field{"seed", &Options::seed, kSeed, "seed of the decays random and shuffled, and of stochastic rounding"},
         Field{"grad_clip", &Options::grad_clip, kNonnegative, "clip the whole gradient to this norm; 0: off"},
         Field{"update_rms_clip", &Options::update_rms_clip, kNonnegative, "clip a tensor's direction u to this RMS; 0: off"}};
   }

@@ -32,22 +32,17 @@ void make_plans(std::vector<optim::Slot>& slots, const std::vector<char>& taking
   whole_plan = optim::make_plan(slots, whole, threads);
 }
 
-// Index of a decay in the variant's list.
-template <class D>
-const std::size_t kIndexOf = Decay(D{}).index();
-
 // What all tensors of a group and compute type at step t have in common.
 optim::Move common_move(const Group& group, const StepInput& input, double clip_scale) {
   const Recipe& recipe = group.recipe;
   optim::Move move;
   move.lr = input.lr * group.lr_multiplier;
   move.g_scale = clip_scale;
-  move.decay = group.decay == DecaySwitch::on ? recipe.decay.index() : kIndexOf<None>;
-  move.projects = move.decay == kIndexOf<Selective>;
+  move.projects = group.decay == DecaySwitch::on && portable::projects(recipe.decay);
   const double wd = recipe.weight_decay * input.decay_factor;
   if (move.projects) {
     move.wd = wd;
-  } else if (move.decay != kIndexOf<None> && move.lr > 0) {
+  } else if (group.decay == DecaySwitch::on && !std::holds_alternative<None>(recipe.decay) && move.lr > 0) {
     move.wd = coupled_weight_decay(recipe.coupling, wd, move.lr, input.lr_max * group.lr_multiplier);
   }
   return move;

@@ -118,6 +118,21 @@ TYPED_TEST(EveryElement, AnchoredAtZeroIsCautious) {
   }
 }
 
+// Of every state, one of the two strikes each coordinate.
+TYPED_TEST(EveryElement, OpposedIsTheComplementOfCautious) {
+  const auto x = weights<TypeParam>(kCount, 15);
+  const auto g = gradients<TypeParam>(1, kCount, 16);
+  for (const auto& rule : every_rule()) {
+    SCOPED_TRACE(rule.text());
+    const auto of = [&](const char* decay) { return run(make(rule, decay), x, g).reports[0].total; };
+    const cautious::Tally one = of("cautious"), other = of("opposed"), all = of("decoupled");
+    EXPECT_EQ(one.decayed + other.decayed, static_cast<std::int64_t>(kCount));
+    EXPECT_TRUE(one.decayed > 0 && other.decayed > 0);
+    EXPECT_NEAR(one.budget + other.budget, all.budget, 1e-6 * all.budget);
+    EXPECT_EQ(one.active, other.active);
+  }
+}
+
 TYPED_TEST(EveryElement, CorrectedCouplingAtConstantLearningRateIsPlain) {
   const auto x = weights<TypeParam>(kCount, 11);
   const auto g = gradients<TypeParam>(kSteps, kCount, 12);
@@ -135,13 +150,15 @@ TEST(Sliding, ShrinksByTheDecayFactorAlone) {
   const std::vector<std::vector<double>> still(10, std::vector<double>(130, 0.0));
   const auto powers = [](std::size_t) { return cautious::StepInput{.lr = 0x1p-3}; };
   for (const auto& rule : every_rule()) {
-    for (const std::string decay : {"decoupled", "cautious", "gradient", "layerwise", "none", "selective", "anchored"}) {
+    for (const std::string decay :
+         {"decoupled", "cautious", "gradient", "shuffled", "layerwise", "none", "opposed", "selective", "anchored"}) {
       SCOPED_TRACE(rule.text() + " " + decay);
-      const bool pulls = decay != "none" && decay != "selective" && decay != "anchored";
+      const bool never = decay == "none" || decay == "opposed" || decay == "selective";
+      const bool pulls = !never && decay != "anchored";
       const auto result = run(make(rule, decay, 0x1p-2), std::vector<double>(130, -1.0), still, {}, powers);
       for (const double x : result.x) ASSERT_EQ(x, pulls ? -std::pow(31.0 / 32, 10) : -1);
       EXPECT_EQ(result.reports[9].total.active, 0);
-      EXPECT_EQ(result.reports[9].total.decayed, decay == "none" || decay == "selective" ? 0 : 130);
+      EXPECT_EQ(result.reports[9].total.decayed, never ? 0 : 130);
     }
   }
 }

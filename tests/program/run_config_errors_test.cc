@@ -172,6 +172,8 @@ TEST_F(RunConfigTogether, FieldsOfAnotherRule) {
 }
 
 TEST_F(RunConfigTogether, AFollowedRunNeedsItsDecay) {
+  EXPECT_TRUE(refused_flags({{"optimizer.decay", "cautious"}, {"optimizer.mask", "momentum"}})
+                  .starts_with("--optimizer.mask: mask=momentum is for rules that shape their direction (lion-k, muon)"));
   EXPECT_EQ(refused_flags({{"optimizer.density_from", "run"}}),
             "--optimizer.density_from needs optimizer.decay=random, which is decoupled");
   EXPECT_EQ(refused_flags({{"optimizer.budget_from", "run"}, {"optimizer.name", "adamc"}}),
