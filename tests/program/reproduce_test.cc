@@ -51,7 +51,7 @@ TEST(Reproduce, QuickIsMinutesAndDayIsANightOnTwoCores) {
     for (const Experiment& experiment : experiments(name, Scale::quick)) quick += cost_of(experiment).core_hours;
     for (const Experiment& experiment : experiments(name, Scale::day)) day += cost_of(experiment).core_hours;
     EXPECT_LT(quick / 2 * 60, 6) << "minutes";
-    EXPECT_LT(day / 2, 15) << "hours";
+    EXPECT_LT(day / 2, 14) << "hours";
   }
 }
 
