@@ -59,7 +59,8 @@ TEST_F(Expand, ArmsOfASeedShareSeedModelAndData) {
   const auto runs = expand(read(kExample));
   for (const PlannedRun& run : runs) {
     auto mine = values_of(run.config), first = values_of(runs[run.seed * 6].config);
-    for (const std::string key : {"optimizer.decay", "optimizer.density", "optimizer.weight_decay", "log.decay_trace"}) {
+    for (const std::string key :
+         {"optimizer.decay", "optimizer.mask", "optimizer.density", "optimizer.weight_decay", "log.decay_trace"}) {
       mine.erase(key);
       first.erase(key);
     }
