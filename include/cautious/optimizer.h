@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -119,6 +120,9 @@ struct StepInput {
   double lr = 0;
   double lr_max = 0;        // peak of the schedule; needed by the couplings corrected and independent
   double decay_factor = 1;  // of a weight-decay schedule
+  // One more factor for the weight decay of each tensor, in the order they were added; empty: 1. Like the other numbers of a
+  // step it is not part of the state.
+  std::span<const double> tensor_factors = {};
 };
 
 // A piece of a tensor's state: "m", "v", "low" (split rounding) or "x0" (anchor).

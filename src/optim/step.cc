@@ -13,14 +13,22 @@
 namespace cautious {
 namespace {
 
-void check(const StepInput& input) {
-  const auto require = [](const char* what, double value) {
+void check(const StepInput& input, std::size_t tensors) {
+  const auto require = [](const std::string& what, double value) {
     if (std::isfinite(value) && value >= 0) return;
     throw Error(Fault::usage, fmt::format("{} is {}; it must be finite and not negative", what, value));
   };
   require("lr", input.lr);
   require("lr_max", input.lr_max);
   require("decay_factor", input.decay_factor);
+  if (!input.tensor_factors.empty() && input.tensor_factors.size() != tensors) {
+    throw Error(Fault::usage,
+                fmt::format("tensor_factors has {} numbers, the optimizer has {} tensors; give one for each or none",
+                            input.tensor_factors.size(), tensors));
+  }
+  for (std::size_t i = 0; i < input.tensor_factors.size(); ++i) {
+    require(fmt::format("tensor_factors[{}]", i), input.tensor_factors[i]);
+  }
 }
 
 // Chunks of the slots taking part: elementwise ones in `plan`, whole-tensor ones in `whole_plan`.
@@ -97,6 +105,7 @@ void Optimizer::Parts::resolve(const StepInput& input) {
     const optim::Slot& slot = slots[s];
     const optim::Coefficients& common = coefficients_of(slot, input);
     optim::Move& move = moves[s] = common.move;
+    if (!input.tensor_factors.empty()) move.wd *= input.tensor_factors[s];
     const bool decays = routing.groups[slot.group].decay == DecaySwitch::on;
     optim::set_mask(*kernels, slot, decays ? slot.decay : Decay(None{}), move);
     if (is_random(slot.decay)) {
@@ -140,7 +149,7 @@ void Optimizer::Parts::add_up() {
 
 const StepReport& Optimizer::step(const StepInput& input) {
   Parts& p = *parts_;
-  check(input);
+  check(input, p.slots.size());
   p.ensure_state();
   const std::size_t count = p.slots.size();
   p.taking_part.resize(count);

@@ -244,4 +244,35 @@ TEST(Groups, SwitchedOffDecayIsNoneAndTheMultiplierScalesTheLearningRate) {
   EXPECT_EQ(plain, run(make({"adam", ""}, "none"), x, {g}, {}, quarter).x);
 }
 
+// A factor of a tensor is a factor on its weight decay, under every decay and coupling, and of no other tensor.
+TEST(Groups, TensorFactorsScaleTheWeightDecayOfTheirTensor) {
+  const auto x = weights<double>(kCount, 17), g = weights<double>(kCount, 18);
+  const std::vector<double> factors{0.5, 0, 4};
+  for (const auto& decay : every_decay()) {
+    for (const std::string_view coupling : cautious::names_of(cautious::Coupling{})) {
+      SCOPED_TRACE(decay + " " + std::string(coupling));
+      cautious::Recipe recipe = make({"sgdm", ""}, decay, 0.25);
+      cautious::set(recipe, "coupling", coupling);
+      const cautious::StepInput input{.lr = 0.125, .lr_max = 0.25};
+      std::vector<std::vector<double>> together(3, x);
+      cautious::Optimizer optimizer(recipe);
+      for (std::size_t k = 0; k < 3; ++k) {
+        optimizer.add(std::to_string(k), {static_cast<std::int64_t>(kCount)}, together[k].data(), g.data());
+      }
+      cautious::StepInput scaled = input;
+      scaled.tensor_factors = factors;
+      const auto report = optimizer.step(scaled);
+      for (std::size_t k = 0; k < 3; ++k) {
+        cautious::Recipe own = recipe;
+        own.weight_decay *= factors[k];
+        auto alone = x;
+        cautious::Optimizer other(own);
+        other.add(std::to_string(k), {static_cast<std::int64_t>(kCount)}, alone.data(), g.data());
+        EXPECT_TRUE(fixture::same(other.step(input).total, report.tensors[k])) << k;
+        EXPECT_EQ(alone, together[k]) << k;
+      }
+    }
+  }
+}
+
 }  // namespace properties_test
