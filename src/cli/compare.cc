@@ -25,8 +25,8 @@ constexpr const char* kCompareExamples =
 
 struct CompareArguments {
   study::Comparison comparison;
-  std::vector<std::string> lambdas;
-  std::string seeds, steps, lr, out;
+  std::vector<std::string> lambdas, lrs;
+  std::string seeds, tune_seeds, steps, out;
   int jobs = default_jobs();
   bool quiet = false;
 
@@ -34,9 +34,10 @@ struct CompareArguments {
     std::string text = fmt::format("cautious compare --optimizer {} --data {} --preset {}", comparison.optimizer,
                                    base::shell_word(comparison.data), comparison.preset);
     if (!lambdas.empty()) text += fmt::format(" --lambdas {}", fmt::join(lambdas, ","));
+    if (!lrs.empty()) text += fmt::format(" --lr {}", fmt::join(lrs, ","));
     if (!seeds.empty()) text += " --seeds " + seeds;
+    if (!tune_seeds.empty()) text += " --tune-seeds " + tune_seeds;
     if (!steps.empty()) text += " --steps " + steps;
-    if (!lr.empty()) text += " --lr " + lr;
     return text + " --out " + base::shell_word(directory);
   }
 };
@@ -44,11 +45,13 @@ struct CompareArguments {
 study::Comparison comparison_of(const CompareArguments& args) {
   study::Comparison comparison = args.comparison;
   for (const std::string& text : args.lambdas) comparison.lambdas.push_back(base::to_number("lambdas", text, kPositive));
-  if (!args.seeds.empty()) {
-    comparison.seeds = static_cast<std::size_t>(base::to_integer("seeds", args.seeds, {1, 10000, false, false}));
-  }
+  for (const std::string& text : args.lrs) comparison.lrs.push_back(base::to_number("lr", text, kPositive));
+  const auto count = [](std::string_view what, const std::string& text, std::size_t& to) {
+    if (!text.empty()) to = static_cast<std::size_t>(base::to_integer(what, text, {1, 10000, false, false}));
+  };
+  count("seeds", args.seeds, comparison.seeds);
+  count("tune-seeds", args.tune_seeds, comparison.tune_seeds);
   if (!args.steps.empty()) comparison.steps = base::to_integer("steps", args.steps, {1, 1e15, false, false});
-  if (!args.lr.empty()) comparison.lr = base::to_number("lr", args.lr, kPositive);
   return comparison;
 }
 
@@ -71,11 +74,18 @@ void add_compare(CLI::App& app, Verb& chosen) {
   verb.add_option("--data", comparison.data, "Text to train on: a file, a folder or a known set (default: gcide)")
       ->type_name("PATH");
   verb.add_option("--preset", comparison.preset, "The model (default: nano-300k)")->type_name("NAME");
-  verb.add_option("--seeds", args->seeds, "Matched runs per arm and lambda (default: 3)")->type_name("N");
-  verb.add_option("--lambdas", args->lambdas, "Weight decays (default: 0.1,0.4,1 for AdamW; for others the same lr * lambda)")
+  verb.add_option("--seeds", args->seeds, "Seeds that the arms are judged on, matched (default: 8)")->type_name("N");
+  verb.add_option("--tune-seeds", args->tune_seeds, "Further seeds, on which lambda and lr are chosen (default: 2)")
+      ->type_name("N");
+  verb.add_option(
+          "--lambdas", args->lambdas,
+          "Weight decays to choose from, besides 0; CWD has 2.5 times as much (default: 0.1,0.4,1 for AdamW; for others "
+          "the same lr * lambda)")
       ->delimiter(',')
       ->type_name("A,B,...");
-  verb.add_option("--lr", args->lr, "Peak learning rate (default: one that suits the nano presets)")->type_name("RATE");
+  verb.add_option("--lr", args->lrs, "Peak learning rate, or several to choose from (default: one that suits the nano presets)")
+      ->delimiter(',')
+      ->type_name("A,B,...");
   verb.add_option("--steps", args->steps, "Steps per run (default: 20 tokens per parameter)")->type_name("N");
   verb.add_option("--out", args->out, "Directory of the study, new or to be continued (default: compare-OPTIMIZER)")
       ->type_name("DIR");

@@ -41,17 +41,22 @@ struct StudyArguments {
 int list(const std::vector<study::PlannedRun>& runs) {
   std::size_t width = 3;
   for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
-  double all = 0;
+  double all = 0, count = 0;
   std::string text = fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", "tokens");
   for (const study::PlannedRun& run : runs) {
+    if (run.share == 0) continue;
     const std::int64_t steps = steps_of(run.config);
     const double tokens = static_cast<double>(steps) * static_cast<double>(run.config.train.batch_size) *
                           static_cast<double>(run::sequence_length(run.config));
-    text += fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", run.folder, width, steps,
-                        size_of(run.config.model.shape, 1, 1, false).parameters, base::count_text(tokens));
-    all += tokens;
+    text += fmt::format("{:<{}} {:>9} {:>11} {:>9}{}\n", run.folder, width, steps,
+                        size_of(run.config.model.shape, 1, 1, false).parameters, base::count_text(tokens),
+                        run.tuning      ? "  tuning"
+                        : run.candidate ? "  if chosen"
+                                        : "");
+    all += run.share * tokens;
+    count += run.share;
   }
-  text += fmt::format("{} runs, {} tokens\n", runs.size(), base::count_text(all));
+  text += fmt::format("{:.0f} runs, {} tokens\n", count, base::count_text(all));
   base::print(text);
   return 0;
 }
@@ -76,13 +81,15 @@ std::vector<double> without_missing(std::vector<double> losses) {
 std::string losses_table(const study::Results& results) {
   std::size_t width = 3;
   for (const FinishedRun& run : results.runs) width = std::max(width, study::name_of(run.run.arm, run.run.point).size());
-  std::string text = fmt::format("{:<{}} {:>4} {:>10} {:>10}\n", "arm", width, "n", "mean", "sd");
+  const auto mean_of = [](const study::Spread& spread) { return spread.n > 0 ? fmt::format("{:.4f}", spread.mean) : "-"; };
+  std::string text = fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", "arm", width, "tuning", "n", "mean", "sd");
   for (const study::Arm& arm : results.plan.arms) {
     for (const study::Overrides& point : points_of(results, arm.name)) {
+      const study::Spread tuned = study::spread_of(without_missing(tuning_losses_of(results, arm.name, point)));
       const study::Spread spread = study::spread_of(without_missing(losses_of(results, arm.name, point)));
-      const std::string mean = spread.n > 0 ? fmt::format("{:.4f}", spread.mean) : "-";
-      const std::string sd = spread.n > 1 ? fmt::format("{:.4f}", spread.sd) : "-";
-      text += fmt::format("{:<{}} {:>4} {:>10} {:>10}\n", study::name_of(arm.name, point), width, spread.n, mean, sd);
+      if (tuned.n + spread.n == 0 && points_of(results, arm.name).size() > 1) continue;
+      text += fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", study::name_of(arm.name, point), width, mean_of(tuned),
+                          spread.n, mean_of(spread), spread.n > 1 ? fmt::format("{:.4f}", spread.sd) : "-");
     }
   }
   return text;

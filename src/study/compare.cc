@@ -39,13 +39,13 @@ const Setup& setup_of(const std::string& optimizer) {
   return setups()[base::index_of_name("optimizer", optimizer, names)];
 }
 
-double lr_of(const Comparison& c) { return c.lr > 0 ? c.lr : setup_of(c.optimizer).lr; }
+std::vector<double> lrs_of(const Comparison& c) { return c.lrs.empty() ? std::vector{setup_of(c.optimizer).lr} : c.lrs; }
+
+std::string in_short(double number) { return fmt::format("{:.6g}", number); }
 
 Overrides base_of(const Comparison& c) {
-  Overrides base{{"model.preset", c.preset},
-                 {"data.path", c.data},
-                 {"optimizer.name", c.optimizer},
-                 {"optimizer.lr", base::to_text(lr_of(c))}};
+  Overrides base{{"model.preset", c.preset}, {"data.path", c.data}, {"optimizer.name", c.optimizer}};
+  if (lrs_of(c).size() == 1) base.emplace_back("optimizer.lr", base::to_text(lrs_of(c).front()));
   for (const auto& [key, value] : setup_of(c.optimizer).keys) base.emplace_back(key, value);
   base.emplace_back("schedule.warmup_ratio", "0.1");
   base.emplace_back(c.steps > 0 ? "train.steps" : "train.tokens_per_param", c.steps > 0 ? fmt::format("{}", c.steps) : "20");
@@ -62,43 +62,60 @@ std::vector<double> usual_lambdas(double lr) {
   return lambdas;
 }
 
-Axis lambdas_of(const Comparison& c) {
-  Axis axis{"optimizer.weight_decay", {}};
-  for (const double lambda : c.lambdas.empty() ? usual_lambdas(lr_of(c)) : c.lambdas) {
-    base::check_range("a value of lambdas", lambda, kPositive);
-    axis.values.push_back(fmt::format("{:.6g}", lambda));
+// No decay, then the given lambdas times `reach`, at every learning rate.
+std::vector<Axis> grid_of(const Comparison& c, double reach) {
+  std::vector<Axis> axes;
+  const std::vector<double> lrs = lrs_of(c);
+  if (lrs.size() > 1) {
+    Axis& axis = axes.emplace_back(Axis{"optimizer.lr", {}});
+    for (const double lr : lrs) axis.values.push_back(base::to_text(lr));
   }
-  return axis;
+  Axis& axis = axes.emplace_back(Axis{"optimizer.weight_decay", {"0"}});
+  for (const double lambda : c.lambdas.empty() ? usual_lambdas(lrs.front()) : c.lambdas) {
+    base::check_range("a value of lambdas", lambda, kPositive);
+    axis.values.push_back(in_short(reach * lambda));
+  }
+  return axes;
 }
+
+Arm arm_of(std::string name, std::string decay) {
+  return {.name = std::move(name), .overrides = {{"optimizer.decay", std::move(decay)}}, .density_of = "", .budget_of = ""};
+}
+
+// At equal lambda CWD removes less than half of what plain decay does.
+constexpr double kReach = 2.5;
 
 }  // namespace
 
 Plan compare_plan(const Comparison& c) {
   base::check_range("seeds", static_cast<double>(c.seeds), {1, 10000, false, false});
+  base::check_range("tune-seeds", static_cast<double>(c.tune_seeds), {1, 10000, false, false});
   Plan plan;
   plan.title = fmt::format("Does cautious weight decay help {}?", c.optimizer);
   plan.about = fmt::format(
-      "{} with a model of {} on {}. At equal lambda, CWD spends about half of plain decay's budget, so each is taken at its "
-      "best "
-      "lambda; random has CWD's density and budget is plain decay that spends what CWD spends.",
-      c.optimizer, c.preset, c.data);
+      "{} with a model of {} on {}. Plain decay and CWD are each taken at the lambda that is best on {} tuning seeds, which "
+      "are "
+      "not judged; both may choose no decay. At CWD's lambda, random has CWD's density and budget is plain decay that spends "
+      "what "
+      "CWD spends.",
+      c.optimizer, c.preset, c.data, c.tune_seeds);
   plan.base = base_of(c);
-  plan.grid = {lambdas_of(c)};
+  plan.grid = grid_of(c, 1);
   plan.seeds.resize(c.seeds);
   std::iota(plan.seeds.begin(), plan.seeds.end(), 0);
-  const auto arm = [](std::string name, std::string decay) {
-    return Arm{
-        .name = std::move(name), .overrides = {{"optimizer.decay", std::move(decay)}}, .density_of = "", .budget_of = ""};
-  };
-  plan.arms = {arm("none", "none"), arm("plain", "decoupled"), arm("cwd", "cautious"),
+  plan.tune_seeds = tuning_seeds(c.tune_seeds);
+  Arm none = arm_of("none", "none"), cwd = arm_of("cwd", "cautious");
+  cwd.axes = grid_of(c, kReach);
+  none.axes = {cwd.axes.begin(), cwd.axes.end() - 1};
+  none.grid = !none.axes.empty();
+  plan.arms = {none, arm_of("plain", "decoupled"), cwd,
                Arm{.name = "random", .overrides = {}, .density_of = "cwd", .budget_of = ""},
                Arm{.name = "budget", .overrides = {}, .density_of = "", .budget_of = "cwd"}};
-  plan.arms.front().grid = false;
-  plan.contrasts = {{.a = "cwd", .b = "plain", .best = true, .primary = true},
+  plan.contrasts = {{.a = "plain", .b = "none", .best = true, .primary = true},
+                    {.a = "cwd", .b = "plain", .best = true, .primary = true},
                     {.a = "cwd", .b = "random", .best = true, .primary = true},
                     {.a = "cwd", .b = "budget", .best = true, .primary = false},
-                    {.a = "cwd", .b = "none", .best = true, .primary = false},
-                    {.a = "plain", .b = "none", .best = true, .primary = false}};
+                    {.a = "cwd", .b = "none", .best = true, .primary = false}};
   return plan;
 }
 

@@ -14,14 +14,16 @@ struct Comparison {
   std::string optimizer = "adamw";
   std::string data = "gcide";
   std::string preset = "nano-300k";
-  std::size_t seeds = 3;
-  std::vector<double> lambdas = {};  // none: such that lr times lambda is that of 0.1, 0.4 and 1 with AdamW
-  std::int64_t steps = 0;            // 0: 20 tokens per parameter
-  double lr = 0;                     // 0: the optimizer's own, good for the nano presets
+  std::size_t seeds = 8, tune_seeds = 2;
+  // Of plain decay, besides 0; CWD has 2.5 times as much. None: such that lr times lambda is that of 0.1, 0.4 and 1 with AdamW.
+  std::vector<double> lambdas = {};
+  std::vector<double> lrs = {};  // to choose from; none: the optimizer's own, good for the nano presets
+  std::int64_t steps = 0;        // 0: 20 tokens per parameter
 };
 
-// Arms none, plain, cwd, random (with the density of cwd) and budget (plain decay that spends what cwd spends), each but none
-// at every lambda. A number out of range or an unknown name is an Error(Fault::usage) with a suggestion.
+// Arms none, plain and cwd, tuned on seeds of their own, and at the point of cwd its controls: random (with the density of cwd)
+// and budget (plain decay that spends what cwd spends). A number out of range or an unknown name is an Error(Fault::usage) with
+// a suggestion.
 Plan compare_plan(const Comparison& comparison);
 
 }  // namespace cautious::study

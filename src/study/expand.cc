@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -30,8 +32,7 @@ Overrides control_of(const Arm& control) {
 
 std::vector<Overrides> points_in(const Plan& plan, const Arm& arm) {
   std::vector<Overrides> points{{}};
-  if (!arm.grid) return points;
-  for (const Axis& axis : plan.grid) {
+  for (const Axis& axis : axes_of(plan, arm)) {
     std::vector<Overrides> longer;
     for (const Overrides& point : points) {
       for (const std::string& value : axis.values) {
@@ -61,10 +62,10 @@ bool is_reference(const Plan& plan, const Arm& arm) {
   return std::ranges::any_of(plan.arms, [&](const Arm& other) { return reference_of(plan, other) == &arm; });
 }
 
-run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed) {
+run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, bool tuning) {
   Overrides settings = settings_of(plan, arm, point);
   put(settings, {{"train.seed", fmt::format("{}", seed)}, {"train.threads", "1"}});
-  if (is_reference(plan, arm)) put(settings, {{"log.decay_trace", "true"}});
+  if (!tuning && is_reference(plan, arm)) put(settings, {{"log.decay_trace", "true"}});
   const std::string who = fmt::format("arm '{}'{}", arm.name, point.empty() ? "" : " at " + point_text(point));
   run::RunConfig config = base::with_context(
       who, [&] { return run::read_config({.file = {}, .preset = "", .overrides = settings, .typed = false}); });
@@ -79,8 +80,18 @@ bool changes_numbers(std::string_view key) {
          key != "optimizer.density_from" && key != "optimizer.budget_from";
 }
 
+// Without weight decay it does not matter which coordinates would decay.
+void forget_idle_decay(Recipe& recipe) {
+  if (recipe.weight_decay > 0 && !std::holds_alternative<None>(recipe.decay)) return;
+  recipe.decay = None{};
+  recipe.coupling = Coupling::plain;
+  recipe.weight_decay = 0;
+}
+
 // Keys and values alone: comments and help texts may change.
-std::string hash_of(const run::RunConfig& config, const std::string& reference) {
+std::string hash_of(run::RunConfig config, const std::string& reference) {
+  forget_idle_decay(config.optimizer.recipe);
+  forget_idle_decay(config.optimizer.rest);
   std::string text;
   for (const run::ConfigKey& key : run::config_keys(config)) {
     if (changes_numbers(key.name)) text += fmt::format("{} = {}\n", key.name, key.value);
@@ -148,10 +159,25 @@ void check_reference(const PlannedRun& run, const PlannedRun& reference) {
                                         run.arm, reference.arm));
 }
 
-PlannedRun planned(const Plan& plan, const Arm& arm, Overrides point, std::uint64_t seed,
+// A run that others follow has a trace to write, so it is never another's.
+void share_folder(PlannedRun& run, const std::vector<PlannedRun>& before) {
+  const auto alone = [](const PlannedRun& one) { return one.config.log.decay_trace || one.follows >= 0; };
+  const auto same =
+      std::ranges::find_if(before, [&](const PlannedRun& other) { return other.hash == run.hash && !alone(other); });
+  if (alone(run) || same == before.end()) return;
+  run.folder = same->folder;
+  run.share = 0;
+}
+
+PlannedRun planned(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, bool tuning,
                    const std::vector<PlannedRun>& before) {
-  PlannedRun run{.arm = arm.name, .point = std::move(point), .seed = seed, .config = {}, .hash = {}, .folder = {}};
-  run.config = config_of(plan, arm, run.point, seed);
+  PlannedRun run{.arm = arm.name,
+                 .point = point,
+                 .seed = seed,
+                 .tuning = tuning,
+                 .config = config_of(plan, arm, point, seed, tuning),
+                 .hash = {},
+                 .folder = {}};
   std::string kind;
   if (const Arm* const other = reference_of(plan, arm)) {
     run.follows = position_of(before, other->name, run);
@@ -161,10 +187,64 @@ PlannedRun planned(const Plan& plan, const Arm& arm, Overrides point, std::uint6
   }
   run.hash = hash_of(run.config, kind);
   run.folder = folder_of(run);
+  share_folder(run, before);
   return run;
 }
 
+// Whether the arm runs on a tuning seed: it has points to choose from, and does the choosing.
+bool is_tuned(const Plan& plan, const Arm& arm) { return arm.chooser() == arm.name && count_points(plan, arm) > 1; }
+
+bool point_by_point(const Plan& plan, const Arm& arm) {
+  return std::ranges::any_of(plan.contrasts, [&](const Contrast& contrast) {
+    return !contrast.best && (contrast.a == arm.name || contrast.b == arm.name);
+  });
+}
+
+std::vector<PlannedRun> runs_of(const Plan& plan, std::uint64_t seed, bool tuning) {
+  std::vector<PlannedRun> runs;
+  for (const auto& [arm, point] : arms_at_points(plan)) {
+    if (tuning && !is_tuned(plan, *arm)) continue;
+    const std::size_t points = count_points(plan, *arm);
+    plan.lines.at(part_of(plan, *arm), [&] {
+      PlannedRun& run = runs.emplace_back(planned(plan, *arm, point, seed, tuning, runs));
+      run.candidate = !tuning && !plan.tune_seeds.empty() && points > 1 && !point_by_point(plan, *arm);
+      if (run.candidate) run.share /= static_cast<double>(points);
+    });
+  }
+  return runs;
+}
+
 }  // namespace
+
+std::vector<std::uint64_t> tuning_seeds(std::size_t count) {
+  constexpr std::uint64_t kFirst = 100000;
+  std::vector<std::uint64_t> seeds(count);
+  std::iota(seeds.begin(), seeds.end(), kFirst);
+  return seeds;
+}
+
+const std::vector<Axis>& axes_of(const Plan& plan, const Arm& arm) {
+  static const std::vector<Axis> none;
+  if (!arm.grid) return none;
+  if (!arm.axes.empty()) return arm.axes;
+  const auto other = std::ranges::find(plan.arms, arm.chooser(), &Arm::name);
+  return other == plan.arms.end() || other->axes.empty() ? plan.grid : other->axes;
+}
+
+std::size_t count_points(const Plan& plan, const Arm& arm) {
+  std::size_t points = 1;
+  for (const Axis& axis : axes_of(plan, arm)) points *= axis.values.size();
+  return points;
+}
+
+bool chooses(const Plan& plan) {
+  return std::ranges::any_of(plan.arms, [&](const Arm& arm) {
+    const auto names = [&](const Contrast& contrast) {
+      return contrast.best && (contrast.a == arm.name || contrast.b == arm.name);
+    };
+    return count_points(plan, arm) > 1 && std::ranges::any_of(plan.contrasts, names);
+  });
+}
 
 std::string point_text(const Overrides& point) {
   std::vector<std::string> parts;
@@ -192,18 +272,19 @@ std::vector<std::pair<const Arm*, Overrides>> arms_at_points(const Plan& plan) {
 std::vector<PlannedRun> expand(const Plan& plan) {
   check(plan);
   std::vector<PlannedRun> runs;
-  for (const std::uint64_t seed : plan.seeds) {
-    std::vector<PlannedRun> of_seed;
-    const auto first = static_cast<std::ptrdiff_t>(runs.size());
-    for (auto& [arm, point] : arms_at_points(plan)) {
-      plan.lines.at(part_of(plan, *arm), [&] { of_seed.push_back(planned(plan, *arm, std::move(point), seed, of_seed)); });
+  const auto add = [&](const std::vector<std::uint64_t>& seeds, bool tuning) {
+    for (const std::uint64_t seed : seeds) {
+      const auto first = static_cast<std::ptrdiff_t>(runs.size());
+      std::vector<PlannedRun> of_seed = runs_of(plan, seed, tuning);
+      if (!tuning && seed == seeds.front()) check_different(plan, of_seed);
+      for (PlannedRun& run : of_seed) {
+        if (run.follows >= 0) run.follows += first;
+        runs.push_back(std::move(run));
+      }
     }
-    if (first == 0) check_different(plan, of_seed);
-    for (PlannedRun& run : of_seed) {
-      if (run.follows >= 0) run.follows += first;
-      runs.push_back(std::move(run));
-    }
-  }
+  };
+  add(plan.tune_seeds, true);
+  add(plan.seeds, false);
   return runs;
 }
 

@@ -156,27 +156,27 @@ void check_settings(const Overrides& settings, std::string_view section, const P
   }
 }
 
-void check_grid(const Plan& plan) {
+void check_grid(const std::vector<Axis>& axes, const std::string& grid, const PlanLines& lines) {
   std::set<std::string> seen;
-  for (const Axis& axis : plan.grid) {
-    const std::string part = "grid " + axis.key;
+  for (const Axis& axis : axes) {
+    const std::string part = grid + " " + axis.key;
     std::set<std::string> values;
     for (const std::string& value : axis.values) {
-      plan.lines.at(part, [&] { check_setting(axis.key, value); });
+      lines.at(part, [&] { check_setting(axis.key, value); });
       if (values.insert(value).second) continue;
-      plan.lines.refuse(part, fmt::format("{} has {} twice", axis.key, base::in_quotes(value)));
+      lines.refuse(part, fmt::format("{} has {} twice", axis.key, base::in_quotes(value)));
     }
     if (values.empty()) {
-      plan.lines.refuse(part, axis.key + " has no values; write them between [ and ], or remove the axis");
+      lines.refuse(part, axis.key + " has no values; write them between [ and ], or remove the axis");
     }
-    if (!seen.insert(axis.key).second) plan.lines.refuse(part, axis.key + " is an axis twice");
+    if (!seen.insert(axis.key).second) lines.refuse(part, axis.key + " is an axis twice");
   }
 }
 
 // The axis that decides the same as the key, if any.
-const Axis* axis_of(const Plan& plan, std::string_view key) {
-  const auto found = std::ranges::find_if(plan.grid, [&](const Axis& axis) { return compete(axis.key, key); });
-  return found == plan.grid.end() ? nullptr : &*found;
+const Axis* axis_of(const std::vector<Axis>& axes, std::string_view key) {
+  const auto found = std::ranges::find_if(axes, [&](const Axis& axis) { return compete(axis.key, key); });
+  return found == axes.end() ? nullptr : &*found;
 }
 
 // The grid decides its keys for every arm that has it, so nothing else may.
@@ -184,7 +184,7 @@ void check_layers(const Plan& plan) {
   const PlanLines& lines = plan.lines;
   for (std::size_t i = 0; i < plan.arms.size(); ++i) {
     for (const auto& [key, value] : plan.arms[i].overrides) {
-      const Axis* axis = plan.arms[i].grid ? axis_of(plan, key) : nullptr;
+      const Axis* axis = axis_of(axes_of(plan, plan.arms[i]), key);
       if (!axis) continue;
       lines.refuse(part_of("arm", i, key),
                    fmt::format("arm '{}' sets {}, but the grid sets {}{}; remove one of them, or give the arm grid = false",
@@ -193,34 +193,39 @@ void check_layers(const Plan& plan) {
   }
   if (std::ranges::any_of(plan.arms, [](const Arm& arm) { return !arm.grid; })) return;
   for (const auto& [key, value] : plan.base) {
-    if (const Axis* axis = axis_of(plan, key)) {
+    if (const Axis* axis = axis_of(plan.grid, key)) {
       lines.refuse("base " + key, fmt::format("[base] sets {}, but the grid sets {}{} for every arm; remove one of them", key,
                                               axis->key, lines.in_line("grid " + axis->key)));
     }
   }
 }
 
-void check_control(const Plan& plan, std::size_t at) {
+// An arm whose point is chosen for another, by point_of or as a control.
+void check_follower(const Plan& plan, std::size_t at) {
   const Arm& arm = plan.arms[at];
-  const std::string key = arm.density_of.empty() ? "budget_of" : "density_of", part = part_of("arm", at, key);
   const PlanLines& lines = plan.lines;
-  if (!arm.density_of.empty() && !arm.budget_of.empty()) {
-    lines.refuse(part, "density_of and budget_of are both set; keep one");
+  std::vector<std::string> given;
+  if (!arm.density_of.empty()) given.emplace_back("density_of");
+  if (!arm.budget_of.empty()) given.emplace_back("budget_of");
+  if (!arm.point_of.empty()) given.emplace_back("point_of");
+  const std::string key = given.front(), part = part_of("arm", at, key);
+  if (given.size() > 1) lines.refuse(part, fmt::format("{} and {} are both set; keep one", given[0], given[1]));
+  const auto other = std::ranges::find(plan.arms, arm.chooser(), &Arm::name);
+  if (other == plan.arms.end()) {
+    lines.refuse(part, fmt::format("{}: {}", key, base::unknown("arm", arm.chooser(), names_of(plan))));
   }
-  const Arm* const other = reference_of(plan, arm);
-  if (!other) lines.refuse(part, fmt::format("{}: {}", key, base::unknown("arm", arm.reference(), names_of(plan))));
-  if (other == &arm) lines.refuse(part, key + " is the arm itself; name the arm that it is a control of");
-  if (!other->reference().empty()) {
+  if (&*other == &arm) lines.refuse(part, key + " is the arm itself; name the arm that it is a control of");
+  if (other->chooser() != other->name) {
     lines.refuse(part, fmt::format("{} is '{}', which is a control itself; name the arm that it is a control of: '{}'", key,
-                                   other->name, other->reference()));
+                                   other->name, other->chooser()));
   }
-  if (arm.grid != other->grid) {
-    lines.refuse(part_of("arm", at, "grid"), fmt::format("grid is {}, but {} for arm '{}', with which this one is compared "
-                                                         "point by point; remove the key",
-                                                         arm.grid, other->grid, other->name));
+  if (arm.grid != other->grid || !arm.axes.empty()) {
+    lines.refuse(
+        part_of("arm", at, "grid"),
+        fmt::format("arm '{}' has the grid of arm '{}', with which it is compared; remove the key", arm.name, other->name));
   }
   for (const auto& [own, value] : arm.overrides) {
-    if (!decided_by_reference(arm, own)) continue;
+    if (!arm.point_of.empty() || !decided_by_reference(arm, own)) continue;
     lines.refuse(part_of("arm", at, own),
                  fmt::format("arm '{}' sets {}, which {} decides; remove one of them", arm.name, own, key));
   }
@@ -230,9 +235,17 @@ void check_seeds(const Plan& plan) {
   constexpr std::uint64_t kLargestSeed = std::numeric_limits<std::int64_t>::max();
   if (plan.seeds.empty()) plan.lines.refuse("seeds", "there are no seeds; write seeds = [0, 1, 2], or seeds = 3");
   std::set<std::uint64_t> seen;
-  for (const std::uint64_t seed : plan.seeds) {
-    if (seed > kLargestSeed) plan.lines.refuse("seeds", fmt::format("seed {} is too large; valid: [0, 2^63)", seed));
-    if (!seen.insert(seed).second) plan.lines.refuse("seeds", fmt::format("seed {} occurs twice", seed));
+  const auto look_at = [&](const std::vector<std::uint64_t>& seeds, std::string_view key) {
+    for (const std::uint64_t seed : seeds) {
+      if (seed > kLargestSeed) plan.lines.refuse(key, fmt::format("seed {} is too large; valid: [0, 2^63)", seed));
+      if (!seen.insert(seed).second) plan.lines.refuse(key, fmt::format("seed {} occurs twice", seed));
+    }
+  };
+  look_at(plan.seeds, "seeds");
+  look_at(plan.tune_seeds, "tune_seeds");
+  if (plan.tune_seeds.empty() && chooses(plan)) {
+    plan.lines.refuse("tune_seeds",
+                      "a contrast has best = true, but there are no seeds to choose the best points on; write tune_seeds = 2");
   }
 }
 
@@ -252,8 +265,12 @@ void check_contrasts(const Plan& plan) {
 
 void check_size(const Plan& plan) {
   constexpr double kMostRuns = 100000;
-  auto runs = static_cast<double>(plan.arms.size()) * static_cast<double>(plan.seeds.size());
-  for (const Axis& axis : plan.grid) runs *= static_cast<double>(axis.values.size());
+  double runs = 0;
+  for (const Arm& arm : plan.arms) {
+    double points = 1;
+    for (const Axis& axis : axes_of(plan, arm)) points *= static_cast<double>(axis.values.size());
+    runs += points * static_cast<double>(plan.seeds.size() + plan.tune_seeds.size());
+  }
   if (runs <= kMostRuns) return;
   plan.lines.refuse("", fmt::format("arms, grid and seeds make {:.6g} runs; valid: at most {}", runs, kMostRuns));
 }
@@ -302,10 +319,12 @@ const Arm* reference_of(const Plan& plan, const Arm& arm) {
 void check(const Plan& plan) {
   check_names(plan);
   check_settings(plan.base, "base", plan.lines);
-  check_grid(plan);
+  check_grid(plan.grid, "grid", plan.lines);
   for (std::size_t i = 0; i < plan.arms.size(); ++i) {
-    check_settings(plan.arms[i].overrides, part_of("arm", i), plan.lines);
-    if (!plan.arms[i].reference().empty()) check_control(plan, i);
+    const Arm& arm = plan.arms[i];
+    check_settings(arm.overrides, part_of("arm", i), plan.lines);
+    check_grid(arm.axes, part_of("arm", i, "grid"), plan.lines);
+    if (!arm.point_of.empty() || !arm.reference().empty()) check_follower(plan, i);
   }
   check_layers(plan);
   check_seeds(plan);

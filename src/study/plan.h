@@ -2,7 +2,8 @@
 // file:
 //
 //   title = "Does CWD help AdamW?"
-//   seeds = [0, 1, 2]
+//   seeds = [0, 1, 2]                         # the arms are judged on these
+//   tune_seeds = 2                            # grid points are chosen on others: 100000 and 100001
 //   [base]                                    # a run's configuration (run/config.h)
 //   model.preset = "nano-100k"
 //   data.path = "gcide"
@@ -14,13 +15,18 @@
 //   [[arm]]
 //   name = "cwd"
 //   optimizer.decay = "cautious"
+//   grid."optimizer.weight_decay" = [0.25, 2.5]  # instead of the plan's
+//   [[arm]]
+//   name = "shuffled"
+//   optimizer.decay = "shuffled"
+//   point_of = "cwd"                          # at the grid point that is chosen for cwd
 //   [[arm]]
 //   name = "random"                           # the mask's density of each tensor and step from the cwd run of the same
 //   density_of = "cwd"                        # seed and point; or budget_of = "cwd": plain decay with that run's budget
 //   [[contrast]]
 //   a = "cwd"
 //   b = "plain"
-//   best = true                               # each at its best grid point, chosen on the other seeds
+//   best = true                               # each at its best grid point on the tuning seeds
 #pragma once
 
 #include <cstdint>
@@ -39,24 +45,29 @@ namespace cautious::study {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;  // "optimizer.lr", "1e-3"
 
-struct Arm {
-  std::string name;  // letters, digits, '-', '_', '+', '.'
-  Overrides overrides;
-  std::string density_of, budget_of;  // at most one is set: a control, with the runs of that arm as its reference runs
-  bool grid = true;
-
-  const std::string& reference() const { return density_of.empty() ? budget_of : density_of; }  // empty: not a control
-};
-
 struct Axis {
   std::string key;
   std::vector<std::string> values;
 };
 
+struct Arm {
+  std::string name;  // letters, digits, '-', '_', '+', '.'
+  Overrides overrides;
+  std::string density_of, budget_of;  // at most one is set: a control, with the runs of that arm as its reference runs
+  bool grid = true;
+  std::vector<Axis> axes = {};  // instead of the plan's grid
+  std::string point_of = {};    // judged at the point that is chosen for that arm
+
+  const std::string& reference() const { return density_of.empty() ? budget_of : density_of; }  // empty: not a control
+  const std::string& chooser() const {  // the arm that its point is chosen for
+    return !point_of.empty() ? point_of : !reference().empty() ? reference() : name;
+  }
+};
+
 // Mean over the seeds of a - b. Primary ones are reported first, all others are exploratory.
 struct Contrast {
   std::string a, b;
-  bool best = false;  // of each arm, for each seed, the grid point that was best on the other seeds; else point by point
+  bool best = false;  // each arm at its chosen point; else point by point
   bool primary = true;
 };
 
@@ -98,11 +109,15 @@ struct Plan {
   Overrides base;
   std::vector<Arm> arms;
   std::vector<Axis> grid;
-  std::vector<std::uint64_t> seeds;
+  std::vector<std::uint64_t> seeds;  // the arms are judged on these
   std::vector<Contrast> contrasts;
   std::vector<PaperNumber> paper;
+  std::vector<std::uint64_t> tune_seeds = {};  // grid points are chosen on these, and nothing is judged on them
   PlanLines lines = {};
 };
+
+// What `tune_seeds = count` means: far from the seeds 0, 1, 2, ... so that these can be added to.
+std::vector<std::uint64_t> tuning_seeds(std::size_t count);
 
 // What the file says. What is wrong with its form is an Error(Fault::usage) with file and line; what is wrong with the plan
 // itself is one of expand().
@@ -122,21 +137,32 @@ struct PlannedRun {
   std::string arm;
   Overrides point;  // of the grid; empty where the arm has none
   std::uint64_t seed = 0;
+  bool tuning = false;          // on a tuning seed
+  bool candidate = false;       // at one of several points, of which only the chosen one is run
+  double share = 1;             // of this run that is expected to be work: 0 where another has the same folder
   run::RunConfig config;        // complete, but for the directory of a control's reference run
   std::string hash;             // of the configuration (and of the reference run's): 16 hex digits
-  std::string folder;           // "cwd_weight_decay=0.1_seed=0_<hash>", below runs/
+  std::string folder;           // "cwd_weight_decay=0.1_seed=0_<hash>", below runs/; that of a run that computes the same
   std::ptrdiff_t follows = -1;  // position of its reference run
 };
 
-// Every run, reference runs first. Everything about the plan is checked here, before anything runs, and wrong is an
-// Error(Fault::usage) with the file and line: unknown keys (with suggestion), an empty axis, arms of the same name or the same
-// configuration, a control of an unknown arm or of a control, a contrast of unknown arms, no seeds or one twice, layers that
-// contradict each other (an arm's override of a grid key), configurations that are not valid.
-// All arms of a seed share train.seed: initial weights and data order are the same. Costly: once for each study.
+// Every run, those of the tuning seeds first, reference runs before their controls. Everything about the plan is checked here,
+// before anything runs, and wrong is an Error(Fault::usage) with the file and line: unknown keys (with suggestion), an empty
+// axis, arms of the same name or the same configuration, a control of an unknown arm or of a control, a contrast of unknown
+// arms, no seeds or one twice, layers that contradict each other (an arm's override of a grid key), configurations that are not
+// valid. All arms of a seed share train.seed: initial weights and data order are the same. With tuning seeds, an arm that has
+// several points runs all of them there, and on the other seeds only the one chosen, unless a contrast compares it point by
+// point. Runs without weight decay are the same whatever their decay is, and are made once. Costly: once for each study.
 std::vector<PlannedRun> expand(const Plan& plan);
 
 // Every arm at every point of its grid, in the order of expand().
 std::vector<std::pair<const Arm*, Overrides>> arms_at_points(const Plan& plan);
+// The axes that an arm's points are on: its own, those of the arm that its point is chosen for, or the plan's; none without a
+// grid.
+const std::vector<Axis>& axes_of(const Plan& plan, const Arm& arm);
+std::size_t count_points(const Plan& plan, const Arm& arm);
+// Whether a contrast asks for the best of several points.
+bool chooses(const Plan& plan);
 
 // The arm whose runs are a control's reference runs; null for an arm that is not a control, or of an unknown one.
 const Arm* reference_of(const Plan& plan, const Arm& arm);

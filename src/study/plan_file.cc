@@ -19,10 +19,12 @@ using base::TomlEntry;
 using base::TomlTable;
 using base::TomlValue;
 
-constexpr std::array<std::string_view, 8> kTop{"title", "about", "seeds", "base", "grid", "arm", "contrast", "paper"};
-constexpr std::array<std::string_view, 4> kArm{"name", "density_of", "budget_of", "grid"};
+constexpr std::array<std::string_view, 9> kTop{"title", "about", "seeds",    "tune_seeds", "base",
+                                               "grid",  "arm",   "contrast", "paper"};
+constexpr std::array<std::string_view, 5> kArm{"name", "density_of", "budget_of", "point_of", "grid"};
 constexpr std::array<std::string_view, 4> kContrast{"a", "b", "best", "primary"};
 constexpr std::array<std::string_view, 2> kPaper{"what", "number"};
+constexpr std::size_t kTuneSeeds = 2;  // unless a plan says otherwise
 
 std::string text_of(std::string_view key, const TomlValue& array) {
   std::vector<std::string> items;
@@ -63,36 +65,46 @@ class PlanReader {
     top.check_keys("key of a plan", kTop);
     plan_.title = top.string("title");
     plan_.about = top.string("about");
-    if (const TomlValue* seeds = value.get("seeds")) read_seeds(*seeds);
+    if (const TomlValue* seeds = value.get("seeds")) plan_.seeds = read_seeds("seeds", *seeds, 1, first_seeds);
+    const TomlValue* const tune = value.get("tune_seeds");
+    if (tune) plan_.tune_seeds = read_seeds("tune_seeds", *tune, 0, tuning_seeds);
     if (const TomlValue* base = top.table("base")) plan_.base = read_settings({*base, "[base]"}, "base");
-    if (const TomlValue* grid = top.table("grid")) read_grid({*grid, "[grid]"});
+    if (const TomlValue* grid = top.table("grid")) plan_.grid = read_grid({*grid, "[grid]"}, "grid");
     for (const TomlValue* arm : top.tables("arm")) read_arm({*arm, "[[arm]]"});
     for (const TomlValue* contrast : top.tables("contrast")) read_contrast({*contrast, "[[contrast]]"});
     for (const TomlValue* entry : top.tables("paper")) read_paper({*entry, "[[paper]]"});
     inherit_grid();
+    if (!tune && chooses(plan_)) plan_.tune_seeds = tuning_seeds(kTuneSeeds);
     return std::move(plan_);
   }
 
  private:
-  void read_seeds(const TomlValue& value) {
+  static std::vector<std::uint64_t> first_seeds(std::size_t count) {
+    std::vector<std::uint64_t> seeds(count);
+    std::iota(seeds.begin(), seeds.end(), 0);
+    return seeds;
+  }
+
+  std::vector<std::uint64_t> read_seeds(const std::string& key, const TomlValue& value, std::int64_t least,
+                                        std::vector<std::uint64_t> (*of_count)(std::size_t)) {
     constexpr std::int64_t kMost = 10000;
-    constexpr std::string_view kValid = "valid: an array of whole numbers from 0, or how many to take of 0, 1, 2, ...";
-    plan_.lines.set("seeds", value.begin.line);
+    constexpr std::string_view kValid = "valid: an array of whole numbers from 0, or their number";
+    plan_.lines.set(key, value.begin.line);
     if (value.kind == TomlValue::Kind::integer) {
-      if (value.integer < 1 || value.integer > kMost) {
-        value.refuse(fmt::format("seeds is {}; valid as a number: 1 to {}", value.integer, kMost));
+      if (value.integer < least || value.integer > kMost) {
+        value.refuse(fmt::format("{} is {}; valid as a number: {} to {}", key, value.integer, least, kMost));
       }
-      plan_.seeds.resize(static_cast<std::size_t>(value.integer));
-      std::iota(plan_.seeds.begin(), plan_.seeds.end(), 0);
-      return;
+      return of_count(static_cast<std::size_t>(value.integer));
     }
-    if (value.kind != TomlValue::Kind::array) value.refuse(fmt::format("seeds is neither an array nor a number; {}", kValid));
+    if (value.kind != TomlValue::Kind::array) value.refuse(fmt::format("{} is neither an array nor a number; {}", key, kValid));
+    std::vector<std::uint64_t> seeds;
     for (const TomlValue& seed : value.items) {
       if (seed.kind != TomlValue::Kind::integer || seed.integer < 0) {
-        seed.refuse(fmt::format("seeds has {}; {}", seed.described(), kValid));
+        seed.refuse(fmt::format("{} has {}; {}", key, seed.described(), kValid));
       }
-      plan_.seeds.push_back(static_cast<std::uint64_t>(seed.integer));
+      seeds.push_back(static_cast<std::uint64_t>(seed.integer));
     }
+    return seeds;
   }
 
   Overrides read_settings(const TomlTable& table, const std::string& part, base::Names others = {}) {
@@ -104,11 +116,13 @@ class PlanReader {
     return all;
   }
 
-  void read_grid(const TomlTable& table) {
+  std::vector<Axis> read_grid(const TomlTable& table, const std::string& part) {
+    std::vector<Axis> axes;
     for (const TomlEntry& entry : run_keys(table.value)) {
-      plan_.lines.set("grid " + entry.key, entry.value.begin.line);
-      plan_.grid.push_back(read_axis(table, entry));
+      plan_.lines.set(part + " " + entry.key, entry.value.begin.line);
+      axes.push_back(read_axis(table, entry));
     }
+    return axes;
   }
 
   void read_arm(const TomlTable& table) {
@@ -119,8 +133,14 @@ class PlanReader {
             .overrides = read_settings(table, part, kArm),
             .density_of = table.string("density_of"),
             .budget_of = table.string("budget_of"),
-            .grid = table.boolean("grid", true)};
-    grid_given_.push_back(table.value.get("grid") != nullptr);
+            .point_of = table.string("point_of")};
+    const TomlValue* const grid = table.value.get("grid");
+    if (grid && grid->kind == TomlValue::Kind::table) {
+      arm.axes = read_grid({*grid, "[arm.grid]"}, part + " grid");
+    } else {
+      arm.grid = table.boolean("grid", true);
+    }
+    grid_given_.push_back(grid != nullptr);
     plan_.arms.push_back(std::move(arm));
   }
 
@@ -156,11 +176,11 @@ class PlanReader {
     }
   }
 
-  // A control has the grid of its reference arm, unless it says otherwise, which is an Error of check().
+  // An arm whose point is chosen for another has that one's grid, unless it says otherwise, which is an Error of check().
   void inherit_grid() {
     for (std::size_t i = 0; i < plan_.arms.size(); ++i) {
-      const Arm* const reference = reference_of(plan_, plan_.arms[i]);
-      if (reference && !grid_given_[i]) plan_.arms[i].grid = reference->grid;
+      const auto other = std::ranges::find(plan_.arms, plan_.arms[i].chooser(), &Arm::name);
+      if (other != plan_.arms.end() && !grid_given_[i]) plan_.arms[i].grid = other->grid;
     }
   }
 
@@ -191,18 +211,20 @@ std::string lines_of(const Overrides& overrides) {
   return text;
 }
 
-std::string text_of(const Arm& arm) {
-  std::string text = fmt::format("\n[[arm]]\nname = {}\n", in_toml(arm.name));
-  if (!arm.density_of.empty()) text += fmt::format("density_of = {}\n", in_toml(arm.density_of));
-  if (!arm.budget_of.empty()) text += fmt::format("budget_of = {}\n", in_toml(arm.budget_of));
-  if (!arm.grid) text += "grid = false\n";
-  return text + lines_of(arm.overrides);
-}
-
 std::string text_of(const Axis& axis) {
   std::vector<std::string> values;
   for (const std::string& value : axis.values) values.push_back(value_of(value));
   return fmt::format("{} = [{}]\n", in_toml(axis.key), fmt::join(values, ", "));
+}
+
+std::string text_of(const Arm& arm) {
+  std::string text = fmt::format("\n[[arm]]\nname = {}\n", in_toml(arm.name));
+  if (!arm.density_of.empty()) text += fmt::format("density_of = {}\n", in_toml(arm.density_of));
+  if (!arm.budget_of.empty()) text += fmt::format("budget_of = {}\n", in_toml(arm.budget_of));
+  if (!arm.point_of.empty()) text += fmt::format("point_of = {}\n", in_toml(arm.point_of));
+  if (!arm.grid) text += "grid = false\n";
+  for (const Axis& axis : arm.axes) text += "grid." + text_of(axis);
+  return text + lines_of(arm.overrides);
 }
 
 std::string text_of(const Contrast& contrast) {
@@ -252,6 +274,7 @@ Plan read_plan(const std::filesystem::path& file) {
 std::string to_toml(const Plan& plan) {
   std::string text = fmt::format("title = {}\nabout = {}\nseeds = [{}]\n", in_toml(plan.title), in_toml(plan.about),
                                  fmt::join(plan.seeds, ", "));
+  if (!plan.tune_seeds.empty() || chooses(plan)) text += fmt::format("tune_seeds = [{}]\n", fmt::join(plan.tune_seeds, ", "));
   if (!plan.base.empty()) text += "\n[base]\n" + lines_of(plan.base);
   if (!plan.grid.empty()) text += "\n[grid]\n";
   for (const Axis& axis : plan.grid) text += text_of(axis);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -12,32 +14,62 @@
 namespace cautious::study {
 namespace {
 
-constexpr std::array<std::string_view, 5> kWords{"waiting", "running", "done", "diverged", "failed"};
+constexpr std::array<std::string_view, 6> kWords{"waiting", "running", "done", "diverged", "failed", "left out"};
 
 struct Row {
   std::string name;
-  std::size_t total = 0;
-  std::array<std::size_t, kWords.size()> count{};  // by status
-  double fraction = 0, loss = 0;                   // sums
+  double total = 0;                           // runs, as far as they are expected
+  std::array<double, kWords.size()> count{};  // by status
+  double fraction = 0, loss = 0;              // sums
 
-  std::size_t of(RunStatus status) const { return count[static_cast<std::size_t>(status)]; }
+  double of(RunStatus status) const { return count[static_cast<std::size_t>(status)]; }
+  void add(const FinishedRun& run, double weight, double progress) {
+    const bool ended = run.status != RunStatus::waiting && run.status != RunStatus::running;
+    total += weight;
+    count[static_cast<std::size_t>(run.status)] += weight;
+    fraction += weight * (ended ? 1 : progress);
+    if (run.status == RunStatus::done) loss += weight * run.loss;
+  }
 };
 
-bool ended(RunStatus status) { return status != RunStatus::waiting && status != RunStatus::running; }
+// Arms of which it is known at which point they are judged: the others are left out.
+std::set<std::string> decided_in(const std::vector<FinishedRun>& runs) {
+  std::set<std::string> arms;
+  for (const FinishedRun& run : runs) {
+    if (run.status == RunStatus::left_out) arms.insert(run.run.arm);
+  }
+  return arms;
+}
+
+// What to expect of each run: 1, the chance of a candidate, or 0 for what is left out or made by another run.
+std::vector<double> weights_of(const std::vector<FinishedRun>& runs) {
+  const std::set<std::string> decided = decided_in(runs);
+  std::set<std::string> folders;
+  std::vector<double> weights;
+  for (const FinishedRun& run : runs) {
+    const bool open = run.run.candidate && run.status == RunStatus::waiting && !decided.contains(run.run.arm);
+    const bool own = run.status != RunStatus::left_out && (open || folders.insert(run.run.folder).second);
+    weights.push_back(!own ? 0 : open ? run.run.share : 1);
+  }
+  return weights;
+}
 
 std::vector<Row> rows_of(const std::vector<FinishedRun>& runs, const std::vector<double>& progress) {
-  constexpr std::size_t kSmall = 16;
+  constexpr double kSmall = 16;
+  const std::set<std::string> decided = decided_in(runs);
+  const std::vector<double> weights = weights_of(runs);
+  const bool small = std::accumulate(weights.begin(), weights.end(), 0.0) <= kSmall;
   std::vector<Row> rows;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const FinishedRun& run = runs[i];
-    std::string name = name_of(run.run.arm, run.run.point);
-    if (runs.size() <= kSmall) name += fmt::format(" seed={}", run.run.seed);
+    if (weights[i] == 0) continue;
+    const bool open = run.run.candidate && !decided.contains(run.run.arm);
+    std::string name = open ? run.run.arm + " at its best point" : name_of(run.run.arm, run.run.point);
+    if (run.run.tuning) name = "tuning " + name;
+    if (small) name += fmt::format(" seed={}", run.run.seed);
     auto row = std::ranges::find(rows, name, &Row::name);
     if (row == rows.end()) row = rows.insert(row, Row{.name = std::move(name)});
-    row->total += 1;
-    row->count[static_cast<std::size_t>(run.status)] += 1;
-    row->fraction += ended(run.status) ? 1 : progress[i];
-    if (run.status == RunStatus::done) row->loss += run.loss;
+    row->add(run, weights[i], progress[i]);
   }
   return rows;
 }
@@ -52,18 +84,18 @@ std::string note(const Row& row) {
   std::string text;
   for (std::size_t status = 0; status < kWords.size(); ++status) {
     if (row.count[status] == 0) continue;
-    if (row.total == 1) return std::string(kWords[status]);
+    if (row.total <= 1) return std::string(kWords[status]);
     if (static_cast<RunStatus>(status) == RunStatus::done || static_cast<RunStatus>(status) == RunStatus::waiting) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row.count[status], kWords[status]);
+    text += fmt::format("{}{:.0f} {}", text.empty() ? "" : ", ", row.count[status], kWords[status]);
   }
   return text;
 }
 
 std::string line_of(const Row& row, std::size_t names, std::size_t bars) {
-  const std::size_t done = row.of(RunStatus::done);
-  const std::string loss = done == 0 ? "-" : fmt::format("{:.4f}", row.loss / static_cast<double>(done));
-  std::string line = fmt::format("{:<{}}  {:>3}/{:<3} {} {:>8}  {}", row.name, names, done, row.total,
-                                 bar(row.fraction / static_cast<double>(row.total), bars), loss, note(row));
+  const double done = row.of(RunStatus::done);
+  const std::string loss = done == 0 ? "-" : fmt::format("{:.4f}", row.loss / done);
+  std::string line = fmt::format("{:<{}}  {:>3.0f}/{:<3.0f} {} {:>8}  {}", row.name, names, done, row.total,
+                                 bar(row.fraction / row.total, bars), loss, note(row));
   while (line.ends_with(' ')) line.pop_back();
   return line;
 }
@@ -115,21 +147,19 @@ std::vector<std::string> progress_rows(const std::vector<FinishedRun>& runs, con
 }
 
 std::string overall(const std::vector<FinishedRun>& runs, const std::vector<double>& progress) {
+  const std::vector<double> weights = weights_of(runs);
   Row sum;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    sum.count[static_cast<std::size_t>(runs[i].status)] += 1;
-    sum.fraction += ended(runs[i].status) ? 1 : progress[i];
-  }
-  std::string text = fmt::format("{}/{} runs done", sum.of(RunStatus::done), runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) sum.add(runs[i], weights[i], progress[i]);
+  std::string text = fmt::format("{:.0f}/{:.0f} runs done", sum.of(RunStatus::done), sum.total);
   for (const RunStatus status : {RunStatus::diverged, RunStatus::failed}) {
-    if (sum.of(status) > 0) text += fmt::format(", {} {}", sum.of(status), word_of(status));
+    if (sum.of(status) > 0) text += fmt::format(", {:.0f} {}", sum.of(status), word_of(status));
   }
-  return fmt::format("{}  {:3.0f}%", text, std::floor(100 * sum.fraction / static_cast<double>(runs.size())));
+  return fmt::format("{}  {:3.0f}%", text, std::floor(100 * sum.fraction / sum.total));
 }
 
 std::string ending_of(const FinishedRun& run) {
-  const std::string name =
-      fmt::format("{} seed={}: {}", name_of(run.run.arm, run.run.point), run.run.seed, word_of(run.status));
+  const std::string name = fmt::format("{}{} seed={}: {}", run.run.tuning ? "tuning " : "", name_of(run.run.arm, run.run.point),
+                                       run.run.seed, word_of(run.status));
   if (run.status == RunStatus::done)
     return fmt::format("{}, validation loss {:.4f}, {}", name, run.loss, base::clock_text(run.seconds));
   return run.status == RunStatus::failed ? fmt::format("{}: {}", name, run.failure) : name;
@@ -144,12 +174,13 @@ double seconds_left(const std::vector<FinishedRun>& runs, const std::vector<doub
     }
     return seconds_per_step;
   };
+  const std::vector<double> weights = weights_of(runs);
   double sum = 0, longest = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].status != RunStatus::waiting && runs[i].status != RunStatus::running) continue;
     const double left = (1 - progress[i]) * static_cast<double>(steps_of(runs[i].run.config)) * pace_of(runs[i].run.arm);
-    sum += left;
-    longest = std::max(longest, left);
+    sum += weights[i] * left;
+    if (weights[i] > 0) longest = std::max(longest, left);
   }
   return std::max(sum / jobs, longest);
 }

@@ -84,7 +84,7 @@ const std::vector<run::MetricsRow>& StudyMetrics::rows(const FinishedRun& run) {
 std::vector<Curve> StudyMetrics::curves(const std::string& arm, const Overrides& point, const std::string& column) {
   std::vector<Curve> done, begun;
   for (const FinishedRun& run : results_.runs) {
-    if (run.run.arm != arm || run.run.point != point) continue;
+    if (run.run.tuning || run.run.arm != arm || run.run.point != point) continue;
     Curve curve = curve_of(rows(run), column);
     if (curve.steps.empty()) continue;
     (run.status == RunStatus::done ? done : begun).push_back(std::move(curve));

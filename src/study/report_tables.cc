@@ -64,7 +64,7 @@ struct Group {
 Group group_of(const Results& results, const std::string& arm, const Overrides& point) {
   Group group;
   for (const FinishedRun& run : results.runs) {
-    if (run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
+    if (run.run.tuning || run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
     group.losses.push_back(run.loss);
     group.bits.push_back(run.bits_per_byte);
     group.accuracies.push_back(run.accuracy);
@@ -101,8 +101,8 @@ using Settings = std::map<std::string, std::string>;
 
 // Of the arm's first run at its best point; the seed is not a difference.
 Settings settings_of(const Results& results, const Arm& arm, const Overrides& point, std::vector<std::string>& order) {
-  const auto run =
-      std::ranges::find_if(results.runs, [&](const FinishedRun& r) { return r.run.arm == arm.name && r.run.point == point; });
+  const auto run = std::ranges::find_if(
+      results.runs, [&](const FinishedRun& r) { return !r.run.tuning && r.run.arm == arm.name && r.run.point == point; });
   Settings settings;
   if (run == results.runs.end()) return settings;
   for (const run::ConfigKey& key : run::config_keys(run->run.config)) {

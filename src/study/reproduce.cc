@@ -3,6 +3,7 @@
 #include "study/reproduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -19,7 +20,7 @@ using base::TomlEntry;
 using base::TomlTable;
 using base::TomlValue;
 
-constexpr std::array<std::string_view, 6> kScaleKeys{"seeds", "about", "stages", "base", "grid", "arm"};
+constexpr std::array<std::string_view, 7> kScaleKeys{"seeds", "tune_seeds", "about", "stages", "base", "grid", "arm"};
 constexpr std::array<std::string_view, 2> kWritten{"quick", "full"};  // day is the plan itself
 
 std::int64_t whole_in(const TomlValue& table, std::string_view key, std::int64_t missing) {
@@ -31,9 +32,17 @@ std::int64_t whole_in(const TomlValue& table, std::string_view key, std::int64_t
   return value->integer;
 }
 
+std::vector<Axis> axes_in(const TomlTable& table) {
+  std::vector<Axis> axes;
+  for (const TomlEntry& entry : run_keys(table.value)) axes.push_back(read_axis(table, entry));
+  return axes;
+}
+
+constexpr std::array<std::string_view, 1> kGrid{"grid"};
+
 Overrides settings_in(const TomlTable& table) {
   Overrides all;
-  for (const TomlEntry& entry : run_keys(table.value)) {
+  for (const TomlEntry& entry : run_keys(table.value, kGrid)) {
     all.emplace_back(entry.key, typed_text(table, entry.key, entry.value));
   }
   return all;
@@ -50,7 +59,9 @@ void change_arms(Plan& plan, const std::string& section, const TomlValue& arms) 
     if (entry.value.kind != TomlValue::Kind::table) {
       TomlTable{arms, section}.refuse_type(entry.key, entry.value, "a table of an arm's keys");
     }
-    put(found->overrides, settings_in({entry.value, section}));
+    const TomlTable own{entry.value, section};
+    put(found->overrides, settings_in(own));
+    if (const TomlValue* grid = own.table("grid")) found->axes = axes_in({*grid, section});
   }
 }
 
@@ -60,13 +71,11 @@ void change(Experiment& experiment, const std::string& scale, const TomlValue& v
   Plan& plan = experiment.plan;
   plan.seeds.resize(static_cast<std::size_t>(whole_in(value, "seeds", static_cast<std::int64_t>(plan.seeds.size()))));
   std::iota(plan.seeds.begin(), plan.seeds.end(), 0);
+  if (value.get("tune_seeds")) plan.tune_seeds = tuning_seeds(static_cast<std::size_t>(whole_in(value, "tune_seeds", 0)));
   experiment.stages = static_cast<int>(whole_in(value, "stages", experiment.stages));
   if (const std::string more = table.string("about"); !more.empty()) plan.about += " " + more;
   if (const TomlValue* base = table.table("base")) put(plan.base, settings_in({*base, table.name}));
-  if (const TomlValue* grid = table.table("grid")) {
-    plan.grid.clear();
-    for (const TomlEntry& axis : run_keys(*grid)) plan.grid.push_back(read_axis({*grid, table.name}, axis));
-  }
+  if (const TomlValue* grid = table.table("grid")) plan.grid = axes_in({*grid, table.name});
   if (const TomlValue* arms = table.table("arm")) change_arms(plan, table.name, *arms);
   plan.lines = {};  // they are those of the plan before
 }
@@ -177,20 +186,32 @@ std::vector<Experiment> experiments(std::string_view name, Scale scale) {
 Cost cost_of(const Experiment& experiment) {
   Plan one = experiment.plan;
   one.seeds.resize(1);
+  one.tune_seeds.resize(std::min<std::size_t>(one.tune_seeds.size(), 1));
   return cost_of(experiment, expand(one));
 }
 
 Cost cost_of(const Experiment& experiment, const std::vector<PlannedRun>& runs) {
-  const auto points = static_cast<std::size_t>(std::ranges::count(runs, runs.front().seed, &PlannedRun::seed));
-  const std::size_t seeds = experiment.plan.seeds.size();
-  Cost cost;
-  for (std::size_t left = points, stage = 0; stage < static_cast<std::size_t>(experiment.stages); ++stage) {
-    cost.runs += left * seeds;
+  const Plan& plan = experiment.plan;
+  double points = 0, tuned = 0;  // runs of a seed
+  const auto first_of = [&](const std::vector<std::uint64_t>& seeds, const PlannedRun& run) {
+    return !seeds.empty() && run.seed == seeds.front();
+  };
+  for (const PlannedRun& run : runs) {
+    if (first_of(plan.seeds, run)) points += run.share;
+    if (first_of(plan.tune_seeds, run)) tuned += run.share;
+  }
+  const auto seeds = static_cast<double>(plan.seeds.size()), tune_seeds = static_cast<double>(plan.tune_seeds.size());
+  const auto all = static_cast<std::size_t>(std::lround(points));
+  double count = tune_seeds * tuned;
+  for (std::size_t left = all, stage = 0; stage < static_cast<std::size_t>(experiment.stages); ++stage) {
+    count += static_cast<double>(left) * seeds;
     left = kept(left);
   }
-  const double factor = static_cast<double>(seeds) * of_all_stages(points, experiment.stages);
+  Cost cost{.runs = static_cast<std::size_t>(std::lround(count))};
   for (const PlannedRun& run : runs) {
-    if (run.seed != runs.front().seed) continue;
+    const bool judged = first_of(plan.seeds, run);
+    if (!judged && !first_of(plan.tune_seeds, run)) continue;
+    const double factor = run.share * (judged ? seeds * of_all_stages(all, experiment.stages) : tune_seeds);
     const RunCost of_run = cost_of(run.config);
     cost.core_hours += factor * of_run.operations / kCoreRate / 3600;
     cost.gpu_hours += factor * of_run.operations / kGpuRate / 3600;
@@ -209,6 +230,7 @@ Plan without_grid(const Plan& plan) {
   flat.lines = {};
   for (const auto& [arm, point] : arms_at_points(plan)) {
     Arm& own = flat.arms.emplace_back(*arm);
+    own.axes.clear();
     if (!point.empty()) own.name = arm_name(plan.arms.size() == 1 ? "" : arm->name, point);
     own.overrides.insert(own.overrides.end(), point.begin(), point.end());
   }

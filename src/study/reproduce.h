@@ -7,8 +7,10 @@
 //   seeds = 2
 //   about = "a sentence more"
 //   base.train.steps = 400
+//   tune_seeds = 1
 //   grid."optimizer.weight_decay" = [0.1, 1]  # instead of the whole grid
 //   arm."lion+cwd".optimizer.lr = 1e-3
+//   arm."lion+cwd".grid."optimizer.weight_decay" = [0.25, 2.5]
 #pragma once
 
 #include <array>

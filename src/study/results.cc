@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {
@@ -87,6 +88,53 @@ void check_arm(const Results& results, const std::string& arm) {
   base::index_of_name("arm", arm, names);
 }
 
+std::vector<double> losses_on(const std::vector<std::uint64_t>& seeds, const std::vector<FinishedRun>& runs,
+                              const std::string& arm, const Overrides& point) {
+  std::vector<double> losses(seeds.size(), kUnknown);
+  for (const FinishedRun& run : runs) {
+    if (run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
+    const auto seed = std::ranges::find(seeds, run.run.seed);
+    if (seed != seeds.end()) losses[static_cast<std::size_t>(seed - seeds.begin())] = run.loss;
+  }
+  return losses;
+}
+
+std::vector<Overrides> points_in(const std::vector<FinishedRun>& runs, const std::string& arm) {
+  std::vector<Overrides> points;
+  for (const FinishedRun& run : runs) {
+    if (run.run.arm == arm && std::ranges::find(points, run.run.point) == points.end()) points.push_back(run.run.point);
+  }
+  return points;
+}
+
+// The first point that none is ahead of.
+template <class Losses>
+Overrides ahead(const std::vector<Overrides>& points, const Losses& losses_at) {
+  Overrides best;
+  Standing first;
+  for (const Overrides& point : points) {
+    const Standing standing = standing_of(losses_at(point));
+    if (&point != &points.front() && !standing.ahead_of(first)) continue;
+    best = point;
+    first = standing;
+  }
+  return best;
+}
+
+// The first or the last of several numbers. No decay at all is not the edge of a grid: nothing lies beyond.
+bool is_edge(const Axis& axis, const std::string& value) {
+  std::vector<double> numbers;
+  for (const std::string& text : axis.values) {
+    const std::optional<double> number = base::parsed<double>(text);
+    if (!number) return false;
+    numbers.push_back(*number);
+  }
+  const double own = base::parsed<double>(value).value_or(0);
+  const auto [low, high] = std::ranges::minmax(numbers);
+  if (numbers.size() < 2 || (own == 0 && run::without_section(axis.key) == "weight_decay")) return false;
+  return own == low || own == high;
+}
+
 }  // namespace
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run) {
@@ -119,54 +167,78 @@ Results read_results(const std::filesystem::path& directory) {
     const auto folder = runs / run.folder;
     results.runs.push_back(read_run(folder, std::move(run)));
   }
+  settle(results.plan, results.runs);
   return results;
 }
 
 std::vector<double> losses_of(const Results& results, const std::string& arm, const Overrides& point) {
   check_arm(results, arm);
-  std::vector<double> losses(results.plan.seeds.size(), kUnknown);
-  for (const FinishedRun& run : results.runs) {
-    if (run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
-    const auto seed = std::ranges::find(results.plan.seeds, run.run.seed);
-    if (seed != results.plan.seeds.end()) losses[static_cast<std::size_t>(seed - results.plan.seeds.begin())] = run.loss;
-  }
-  return losses;
+  return losses_on(results.plan.seeds, results.runs, arm, point);
+}
+
+std::vector<double> tuning_losses_of(const Results& results, const std::string& arm, const Overrides& point) {
+  check_arm(results, arm);
+  return losses_on(results.plan.tune_seeds, results.runs, arm, point);
 }
 
 std::vector<Overrides> points_of(const Results& results, const std::string& arm) {
   check_arm(results, arm);
-  std::vector<Overrides> points;
-  for (const FinishedRun& run : results.runs) {
-    const bool known = std::ranges::find(points, run.run.point) != points.end();
-    if (run.run.arm == arm && !known) points.push_back(run.run.point);
-  }
-  return points;
+  return points_in(results.runs, arm);
 }
 
 bool Standing::ahead_of(const Standing& other) const { return done != other.done ? done > other.done : mean < other.mean; }
 
-Standing standing_of(const std::vector<double>& losses, std::ptrdiff_t left_out) {
+Standing standing_of(const std::vector<double>& losses) {
   double sum = 0;
   std::size_t done = 0;
-  for (std::size_t seed = 0; seed < losses.size(); ++seed) {
-    if (static_cast<std::ptrdiff_t>(seed) == left_out || std::isnan(losses[seed])) continue;
-    sum += losses[seed];
+  for (const double loss : losses) {
+    if (std::isnan(loss)) continue;
+    sum += loss;
     ++done;
   }
   return {done, done == 0 ? kUnknown : sum / static_cast<double>(done)};
 }
 
-Overrides best_point(const Results& results, const std::string& arm) {
-  Overrides best;
-  Standing first;
-  const std::vector<Overrides> points = points_of(results, arm);
-  for (const Overrides& point : points) {
-    const Standing standing = standing_of(losses_of(results, arm, point));
-    if (&point != &points.front() && !standing.ahead_of(first)) continue;
-    best = point;
-    first = standing;
+Choice choose(const Plan& plan, const std::vector<FinishedRun>& runs, const std::string& arm) {
+  const auto own = std::ranges::find(plan.arms, arm, &Arm::name);
+  const std::string& chooser = own->chooser();
+  const std::vector<Overrides> points = points_in(runs, chooser);
+  if (points.size() == 1) return {.point = points.front(), .edges = {}, .decided = true};
+  const auto tunes = [&](const FinishedRun& run) { return run.run.tuning && run.run.arm == chooser; };
+  const auto open = [&](const FinishedRun& run) {
+    return tunes(run) && run.status != RunStatus::done && run.status != RunStatus::diverged;
+  };
+  Choice choice;
+  choice.decided = std::ranges::any_of(runs, tunes) && std::ranges::none_of(runs, open);
+  if (!choice.decided) return choice;
+  choice.point = ahead(points, [&](const Overrides& point) { return losses_on(plan.tune_seeds, runs, chooser, point); });
+  for (const Axis& axis : axes_of(plan, *own)) {
+    const auto value = std::ranges::find(choice.point, axis.key, [](const auto& entry) { return entry.first; });
+    if (value != choice.point.end() && is_edge(axis, value->second)) choice.edges.push_back(axis.key);
   }
-  return best;
+  return choice;
+}
+
+Choice chosen_point(const Results& results, const std::string& arm) {
+  check_arm(results, arm);
+  return choose(results.plan, results.runs, arm);
+}
+
+std::map<std::string, Choice> settle(const Plan& plan, std::vector<FinishedRun>& runs) {
+  std::map<std::string, Choice> choices;
+  for (const Arm& arm : plan.arms) choices.emplace(arm.name, choose(plan, runs, arm.name));
+  for (FinishedRun& run : runs) {
+    if (!run.run.candidate || run.status == RunStatus::done || run.status == RunStatus::diverged) continue;
+    const Choice& choice = choices.at(run.run.arm);
+    if (choice.decided && choice.point != run.run.point) run.status = RunStatus::left_out;
+  }
+  return choices;
+}
+
+Overrides best_point(const Results& results, const std::string& arm) {
+  const Choice choice = chosen_point(results, arm);
+  if (choice.decided) return choice.point;
+  return ahead(points_of(results, arm), [&](const Overrides& point) { return losses_of(results, arm, point); });
 }
 
 std::vector<Overrides> best_points(const Results& results) {

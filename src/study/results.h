@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace cautious::study {
 
-enum class RunStatus { waiting, running, done, diverged, failed };
+enum class RunStatus { waiting, running, done, diverged, failed, left_out };  // left out: its point was not chosen
 
 struct FinishedRun {
   PlannedRun run;
@@ -37,8 +38,9 @@ FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run);
 // All of a directory with plan.toml and runs/; anything else is an Error(Fault::usage).
 Results read_results(const std::filesystem::path& directory);
 
-// Losses of an arm at a point, one per seed of the plan, NaN where a run is not done.
+// Losses of an arm at a point, one per seed of the plan, NaN where a run is not done; and per tuning seed.
 std::vector<double> losses_of(const Results& results, const std::string& arm, const Overrides& point);
+std::vector<double> tuning_losses_of(const Results& results, const std::string& arm, const Overrides& point);
 // Points of the arm in the order of the grid; one empty point where it has none.
 std::vector<Overrides> points_of(const Results& results, const std::string& arm);
 
@@ -49,8 +51,22 @@ struct Standing {
   double mean = 0;
   bool ahead_of(const Standing& other) const;
 };
-Standing standing_of(const std::vector<double>& losses, std::ptrdiff_t left_out = -1);
-// The point of the arm that is ahead of its others.
+Standing standing_of(const std::vector<double>& losses);
+
+// The point that an arm is judged at: its only one, or the one ahead on the tuning seeds, of the arm or of the one that
+// chooses for it.
+struct Choice {
+  Overrides point;                 // of no use unless decided
+  std::vector<std::string> edges;  // the keys of which it has the first or the last number of several, but for no weight decay
+  bool decided = false;            // all tuning runs have ended by themselves
+};
+Choice choose(const Plan& plan, const std::vector<FinishedRun>& runs, const std::string& arm);
+Choice chosen_point(const Results& results, const std::string& arm);
+
+// The choices of all arms, and candidates that were not chosen left out; `runs` are those of the plan.
+std::map<std::string, Choice> settle(const Plan& plan, std::vector<FinishedRun>& runs);
+
+// The chosen point, or, while it is not decided, the one ahead on the seeds of the plan.
 Overrides best_point(const Results& results, const std::string& arm);
 std::vector<Overrides> best_points(const Results& results);  // of every arm of the plan
 

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "run/decay_trace.h"
 #include "run/metrics.h"
+#include "study/progress.h"
 
 namespace cautious::study {
 namespace {
@@ -96,6 +97,9 @@ class Runner {
  private:
   void make_ready(std::size_t run);
   bool start_waiting();
+  // Whether a waiting run can start; one that never will is failed.
+  bool may_start(std::size_t run, bool& changed);
+  bool is_at_work(const std::string& folder) const;
   void start(std::size_t run);
   bool collect();
   void conclude(std::size_t run, int status);
@@ -105,8 +109,10 @@ class Runner {
   double fraction_done(const FinishedRun& run) const;
 
   const StudyDirectory& directory_;
+  const Plan& plan_;
   const RunnerOptions& options_;
   std::vector<FinishedRun> runs_;
+  std::map<std::string, Choice> choices_;  // of every arm
   Controls controls_;
   std::vector<double> progress_;
   std::map<std::size_t, base::Process> working_;
@@ -115,12 +121,13 @@ class Runner {
 };
 
 Runner::Runner(const StudyDirectory& directory, const Plan& plan, std::vector<PlannedRun> runs, const RunnerOptions& options)
-    : directory_(directory), options_(options), controls_(directory, plan, runs_) {
+    : directory_(directory), plan_(plan), options_(options), controls_(directory, plan, runs_) {
   for (PlannedRun& run : runs) {
     const fs::path folder = directory.run(run);
     runs_.push_back(options.read(folder, std::move(run)));
   }
   for (std::size_t i = 0; i < runs_.size(); ++i) make_ready(i);
+  choices_ = settle(plan_, runs_);
   for (const FinishedRun& run : runs_) progress_.push_back(fraction_done(run));
 }
 
@@ -134,22 +141,39 @@ void Runner::make_ready(std::size_t run) {
   if (one.status == RunStatus::failed || one.status == RunStatus::running) one.status = RunStatus::waiting;
 }
 
+bool Runner::is_at_work(const std::string& folder) const {
+  return std::ranges::any_of(working_, [&](const auto& entry) { return runs_[entry.first].run.folder == folder; });
+}
+
+bool Runner::may_start(std::size_t run, bool& changed) {
+  const FinishedRun& one = runs_[run];
+  if (one.status != RunStatus::waiting || is_at_work(one.run.folder)) return false;
+  if (one.run.candidate && !choices_.at(one.run.arm).decided) {
+    const std::string& chooser = std::ranges::find(plan_.arms, one.run.arm, &Arm::name)->chooser();
+    const auto failed = std::ranges::find_if(runs_, [&](const FinishedRun& other) {
+      return other.run.tuning && other.run.arm == chooser && other.status == RunStatus::failed;
+    });
+    if (failed == runs_.end()) return false;
+    fail(run, fmt::format("its point cannot be chosen: {} failed", failed->run.folder));
+    changed = true;
+    return false;
+  }
+  if (one.run.follows < 0) return true;
+  const FinishedRun& reference = runs_[static_cast<std::size_t>(one.run.follows)];
+  if (reference.status == RunStatus::failed || reference.status == RunStatus::diverged) {
+    fail(run, fmt::format("its reference run, {}, {}", reference.run.folder, word_of(reference.status)));
+    changed = true;
+  }
+  return reference.status == RunStatus::done;
+}
+
 // Whether anything changed.
 bool Runner::start_waiting() {
   bool changed = false;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    const FinishedRun& one = runs_[i];
-    if (one.status != RunStatus::waiting) continue;
-    const FinishedRun* const reference = one.run.follows < 0 ? nullptr : &runs_[static_cast<std::size_t>(one.run.follows)];
-    if (reference != nullptr && (reference->status == RunStatus::failed || reference->status == RunStatus::diverged)) {
-      fail(i, fmt::format("its reference run, {}, {}", reference->run.folder,
-                          reference->status == RunStatus::failed ? "failed" : "diverged"));
-      changed = true;
-    } else if ((reference == nullptr || reference->status == RunStatus::done) &&
-               working_.size() < static_cast<std::size_t>(options_.jobs)) {
-      start(i);
-      changed = true;
-    }
+    if (!may_start(i, changed) || working_.size() >= static_cast<std::size_t>(options_.jobs)) continue;
+    start(i);
+    changed = true;
   }
   return changed;
 }
@@ -204,6 +228,14 @@ void Runner::conclude(std::size_t run, int status) {
     const std::string reason = WIFSIGNALED(status) ? "" : base::last_message_in(said);
     fail(run, reason.empty() ? ending_of(status, options_.program) : reason);
   }
+  const FinishedRun ended = one;
+  for (FinishedRun& same : runs_) {  // runs that compute the same
+    if (same.run.folder != folder) continue;
+    PlannedRun planned = std::move(same.run);
+    same = ended;
+    same.run = std::move(planned);
+  }
+  if (ended.run.tuning) choices_ = settle(plan_, runs_);
 }
 
 void Runner::fail(std::size_t run, std::string why) {

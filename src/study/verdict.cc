@@ -31,31 +31,6 @@ std::string control_text(const Plan& plan, const std::string& control) {
   return arm_named(plan, control).density_of.empty() ? "plain decay of the same budget" : "a random mask of the same density";
 }
 
-// For every seed the point of the arm that is ahead on the other seeds; the first where they do not tell.
-std::vector<Overrides> chosen_points(const Results& results, const std::string& arm) {
-  const std::vector<Overrides> points = points_of(results, arm);
-  const std::size_t seeds = results.plan.seeds.size();
-  std::vector<std::vector<double>> losses;
-  for (const Overrides& point : points) losses.push_back(losses_of(results, arm, point));
-  std::vector<Overrides> chosen;
-  for (std::size_t seed = 0; seed < seeds; ++seed) {
-    const std::ptrdiff_t left_out = seeds > 1 ? static_cast<std::ptrdiff_t>(seed) : -1;
-    std::size_t best = 0;
-    for (std::size_t point = 1; point < points.size(); ++point) {
-      if (standing_of(losses[point], left_out).ahead_of(standing_of(losses[best], left_out))) best = point;
-    }
-    chosen.push_back(points[best]);
-  }
-  return chosen;
-}
-
-// One loss per seed, each at its point.
-std::vector<double> losses_at(const Results& results, const std::string& arm, const std::vector<Overrides>& points) {
-  std::vector<double> losses;
-  for (std::size_t seed = 0; seed < points.size(); ++seed) losses.push_back(losses_of(results, arm, points[seed])[seed]);
-  return losses;
-}
-
 std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p); }
 
 bool significant(const Paired& paired) { return paired.n >= 2 && paired.t_p < kLevel; }
@@ -128,16 +103,15 @@ ContrastResult judged(const Contrast& contrast, std::string name, const std::vec
 ContrastResult best_against_best(const Results& results, const Contrast& contrast) {
   const bool a_leads = is_control_of(results.plan, contrast.b, contrast.a),
              b_leads = is_control_of(results.plan, contrast.a, contrast.b);
-  const std::vector<Overrides> points_a = chosen_points(results, b_leads ? contrast.b : contrast.a);
-  const std::vector<Overrides> points_b = chosen_points(results, a_leads ? contrast.a : contrast.b);
   std::vector<std::string> keys;
   for (const Axis& axis : results.plan.grid) keys.emplace_back(run::without_section(axis.key));
   const std::string best = fmt::format("best {}", fmt::join(keys, ", "));
   const std::string where = keys.empty()         ? ""
                             : a_leads || b_leads ? fmt::format(", at the {} of {}", best, a_leads ? contrast.a : contrast.b)
                                                  : fmt::format(", each at its {}", best);
-  return judged(contrast, fmt::format("{} - {}{}", contrast.a, contrast.b, where), losses_at(results, contrast.a, points_a),
-                losses_at(results, contrast.b, points_b));
+  return judged(contrast, fmt::format("{} - {}{}", contrast.a, contrast.b, where),
+                losses_of(results, contrast.a, best_point(results, contrast.a)),
+                losses_of(results, contrast.b, best_point(results, contrast.b)));
 }
 
 void point_by_point(const Results& results, const Contrast& contrast, std::vector<ContrastResult>& all) {

@@ -24,29 +24,84 @@ const PlannedRun& run_of(const std::vector<PlannedRun>& runs, std::string_view a
 
 TEST_F(Expand, TheExampleOfTheHeader) {
   const auto runs = expand(read(kExample));
-  ASSERT_EQ(runs.size(), 18u);
+  ASSERT_EQ(runs.size(), 2u * 4 + 3 * 6);
   const std::vector<std::string> arms{"plain", "plain", "cwd", "cwd", "random", "random"};
   std::set<std::string> hashes, folders;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const PlannedRun& run = runs[i];
     const std::string decay = i % 2 == 0 ? "0.1" : "1";
-    EXPECT_EQ(run.arm, arms[i % 6]);
-    EXPECT_EQ(run.seed, i / 6);
+    const bool tuning = i < 8;
+    EXPECT_EQ(run.tuning, tuning);
+    EXPECT_EQ(run.candidate, !tuning);
+    EXPECT_EQ(run.share, tuning ? 1 : 0.5);
+    EXPECT_EQ(run.arm, tuning ? arms[i % 4] : arms[(i - 8) % 6]);
+    EXPECT_EQ(run.seed, tuning ? 100000 + i / 4 : (i - 8) / 6);
     EXPECT_EQ(run.point, (Overrides{{"optimizer.weight_decay", decay}}));
     EXPECT_EQ(run.hash.size(), 16u);
     EXPECT_EQ(run.hash.find_first_not_of("0123456789abcdef"), std::string::npos) << run.hash;
-    EXPECT_EQ(run.folder, run.arm + "_weight_decay=" + decay + "_seed=" + std::to_string(i / 6) + "_" + run.hash);
+    EXPECT_EQ(run.folder, run.arm + "_weight_decay=" + decay + "_seed=" + std::to_string(run.seed) + "_" + run.hash);
     EXPECT_EQ(run.follows, run.arm == "random" ? static_cast<std::ptrdiff_t>(i) - 2 : -1);
     EXPECT_EQ(run.config.optimizer.recipe.weight_decay, i % 2 == 0 ? 0.1 : 1.0);
     EXPECT_EQ(name_of(run.config.optimizer.recipe.decay), run.arm == "plain" ? "decoupled"
                                                           : run.arm == "cwd" ? "cautious"
                                                                              : "random");
-    EXPECT_EQ(values_of(run.config).at("log.decay_trace"), run.arm == "cwd" ? "true" : "false");
+    EXPECT_EQ(values_of(run.config).at("log.decay_trace"), run.arm == "cwd" && !tuning ? "true" : "false");
     hashes.insert(run.hash);
     folders.insert(run.folder);
   }
-  EXPECT_EQ(hashes.size(), 18u);
-  EXPECT_EQ(folders.size(), 18u);
+  EXPECT_EQ(hashes.size(), 26u);
+  EXPECT_EQ(folders.size(), 26u);
+}
+
+// Points are chosen on the tuning seeds; what is compared point by point needs them all on the others too.
+TEST_F(Expand, AContrastPointByPointRunsAllPoints) {
+  for (const PlannedRun& run : expand(read(with(kExample, "best = true\n", "")))) {
+    EXPECT_FALSE(run.tuning || run.candidate);
+  }
+  const std::string both = std::string(kExample) + "[[contrast]]\na = \"cwd\"\nb = \"plain\"\nprimary = false\n";
+  for (const PlannedRun& run : expand(read(both))) EXPECT_EQ(run.candidate, !run.tuning && run.arm == "random") << run.folder;
+}
+
+TEST_F(Expand, AnArmsOwnGridAndThePointOfAnother) {
+  const auto runs = expand(read(R"(seeds = 1
+tune_seeds = [7]
+[base]
+model.preset = "nano-100k"
+[grid]
+"optimizer.weight_decay" = [0, 0.1]
+[[arm]]
+name = "none"
+grid = false
+optimizer.decay = "none"
+[[arm]]
+name = "plain"
+[[arm]]
+name = "cwd"
+optimizer.decay = "cautious"
+grid."optimizer.weight_decay" = [0, 0.25]
+[[arm]]
+name = "gradient"
+optimizer.decay = "gradient"
+point_of = "cwd"
+[[contrast]]
+a = "cwd"
+b = "plain"
+best = true
+)"));
+  std::vector<std::string> names;
+  std::set<std::string> folders;
+  for (const PlannedRun& run : runs) {
+    names.push_back(name_of(run.arm, run.point) + (run.tuning ? " tuning" : ""));
+    folders.insert(run.folder);
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"plain weight_decay=0 tuning", "plain weight_decay=0.1 tuning",
+                                      "cwd weight_decay=0 tuning", "cwd weight_decay=0.25 tuning", "none",
+                                      "plain weight_decay=0", "plain weight_decay=0.1", "cwd weight_decay=0",
+                                      "cwd weight_decay=0.25", "gradient weight_decay=0", "gradient weight_decay=0.25"}));
+  EXPECT_EQ(folders.size(), 3u + 4u);  // no decay is no decay
+  EXPECT_EQ(runs[9].folder, runs[4].folder);
+  EXPECT_EQ(runs[9].share, 0);
 }
 
 TEST_F(Expand, ArmsOfASeedShareSeedModelAndData) {
@@ -58,7 +113,8 @@ TEST_F(Expand, ArmsOfASeedShareSeedModelAndData) {
   }
   const auto runs = expand(read(kExample));
   for (const PlannedRun& run : runs) {
-    auto mine = values_of(run.config), first = values_of(runs[run.seed * 6].config);
+    auto mine = values_of(run.config), first = values_of(run_of(runs, run.arm).config);
+    first["train.seed"] = std::to_string(run.seed);
     for (const std::string key : {"optimizer.decay", "optimizer.density", "optimizer.weight_decay", "log.decay_trace"}) {
       mine.erase(key);
       first.erase(key);

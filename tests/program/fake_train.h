@@ -1,6 +1,6 @@
 // A stand-in for cautious-train: a shell script that takes the same words and leaves the same files. What a run does depends
 // on the arm in its folder's name: bad fails, wild diverges, gone is killed, long continues until it is told to save, others
-// are done.
+// are done, with a loss of 2 at weight decay 0.5 and of 2.5 elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ case $name in
          fi;;
 esac
 sleep 0.2
-summary done 2.5
+case $name in *weight_decay=0.5*) summary done 2;; *) summary done 2.5;; esac
 say end
 )";
 

@@ -20,12 +20,13 @@ TEST_F(PlanErrors, UnreadableFiles) {
 
 TEST_F(PlanErrors, UnknownKeysOfThePlan) {
   EXPECT_EQ(refused("titel = \"x\"\n"),
-            "plan.toml:1: no key of a plan named 'titel'; did you mean 'title'? choices: title, about, seeds, base, grid, arm, "
+            "plan.toml:1: no key of a plan named 'titel'; did you mean 'title'? choices: title, about, seeds, tune_seeds, "
+            "base, grid, arm, "
             "contrast, paper");
-  EXPECT_EQ(
-      refused(with(kExample, "density_of", "densty_of")),
-      "plan.toml:16: no key of [[arm]] named 'densty_of'; did you mean 'density_of'? choices: name, density_of, budget_of, "
-      "grid, and a run's, as in optimizer.lr");
+  EXPECT_EQ(refused(with(kExample, "density_of", "densty_of")),
+            "plan.toml:16: no key of [[arm]] named 'densty_of'; did you mean 'density_of'? choices: name, density_of, "
+            "budget_of, point_of, "
+            "grid, and a run's, as in optimizer.lr");
   EXPECT_EQ(refused(with(kExample, "best =", "bset =")),
             "plan.toml:20: no key of [[contrast]] named 'bset'; did you mean 'best'? choices: a, b, best, primary");
   EXPECT_EQ(refused(std::string(kExample) + "[[paper]]\nwhat = \"x\"\nnumbr = 3\n"),
@@ -137,9 +138,8 @@ TEST_F(PlanErrors, Controls) {
       "plan.toml:19: budget_of is 'random', which is a control itself; name the arm that it is a control of: 'cwd'");
   EXPECT_EQ(refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\nbudget_of = \"cwd\"")),
             "plan.toml:16: density_of and budget_of are both set; keep one");
-  EXPECT_EQ(
-      refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\ngrid = false")),
-      "plan.toml:17: grid is false, but true for arm 'cwd', with which this one is compared point by point; remove the key");
+  EXPECT_EQ(refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\ngrid = false")),
+            "plan.toml:17: arm 'random' has the grid of arm 'cwd', with which it is compared; remove the key");
   EXPECT_EQ(refused(with(kExample, "density_of = \"cwd\"", "density_of = \"cwd\"\noptimizer.decay = \"random\"")),
             "plan.toml:17: arm 'random' sets optimizer.decay, which density_of decides; remove one of them");
 }
@@ -153,7 +153,7 @@ TEST_F(PlanErrors, Contrasts) {
 }
 
 TEST_F(PlanErrors, Seeds) {
-  const std::string valid = "; valid: an array of whole numbers from 0, or how many to take of 0, 1, 2, ...";
+  const std::string valid = "; valid: an array of whole numbers from 0, or their number";
   const auto line = [&](std::string_view seeds) { return refused(with(kExample, "seeds = [0, 1, 2]", seeds)); };
   EXPECT_EQ(line(""), "plan.toml: there are no seeds; write seeds = [0, 1, 2], or seeds = 3");
   EXPECT_EQ(line("seeds = []"), "plan.toml:2: there are no seeds; write seeds = [0, 1, 2], or seeds = 3");
@@ -187,7 +187,7 @@ TEST_F(PlanErrors, TooManyRuns) {
   for (int i = 2; i <= 200; ++i) values += fmt::format(", {}", i);
   const std::string axes = fmt::format("[{0}]\n\"eval.tokens\" = [{0}]\n\"train.steps\" = [{0}]", values);
   EXPECT_EQ(refused(with(kExample, "[0.1, 1.0]", axes)),
-            "plan.toml: arms, grid and seeds make 7.2e+07 runs; valid: at most 100000");
+            "plan.toml: arms, grid and seeds make 1.2e+08 runs; valid: at most 100000");
 }
 
 }  // namespace plan_errors_test

@@ -32,6 +32,7 @@ Watched watched(const std::vector<std::pair<std::string, std::vector<State>>>& a
       run.run.arm = arm;
       run.run.point = {{"optimizer.weight_decay", "0.1"}};
       run.run.seed = seed++;
+      run.run.folder = fmt::format("{} {}", arm, run.run.seed);
       run.run.config.train.steps = 100;
       run.run.config.train.tokens_per_param = 0;
       all.runs.push_back(run);
@@ -64,6 +65,30 @@ TEST(ProgressRows, ARowForEachArmOfALargeOne) {
             (std::vector<std::string>{"a weight_decay=0.1    2/15  [###.......]   2.5000  2 running, 1 diverged",
                                       "b weight_decay=0.1    0/2   [..........]        -"}));
   EXPECT_EQ(overall(study.runs, study.progress), "2/17 runs done, 1 diverged   26%");
+}
+
+// Of the points of an arm one will be run for each seed, and a run without decay is every arm's.
+TEST(ProgressRows, CandidatesCountByTheirChance) {
+  Watched study = watched({{"a", {{waiting}, {waiting}, {waiting}, {waiting}}}});
+  for (std::size_t i = 0; i < 4; ++i) {
+    PlannedRun& run = study.runs[i].run;
+    run.seed = i / 2;
+    run.candidate = true;
+    run.share = 0.5;
+    run.point[0].second = i % 2 == 0 ? "0.1" : "1";
+  }
+  EXPECT_EQ(overall(study.runs, study.progress), "0/2 runs done    0%");
+  EXPECT_EQ(progress_rows(study.runs, study.progress, 100, 50).front(),
+            "a at its best point seed=0    0/1   [....................]        -  waiting");
+  EXPECT_EQ(seconds_left(study.runs, study.progress, 1, 0.1), 2 * 100 * 0.1);
+  study.runs[1].status = study.runs[3].status = left_out;
+  study.runs[0].status = done;
+  study.runs[0].loss = 2;
+  EXPECT_EQ(overall(study.runs, study.progress), "1/2 runs done   50%");
+  EXPECT_EQ(progress_rows(study.runs, study.progress, 100, 50).back(),
+            "a weight_decay=0.1 seed=1    0/1   [....................]        -  waiting");
+  study.runs[2].run.folder = study.runs[0].run.folder;
+  EXPECT_EQ(overall(study.runs, study.progress), "1/1 runs done  100%");
 }
 
 TEST(ProgressRows, WhatIsDoneIsLeftOutFirst) {

@@ -173,9 +173,9 @@ TEST(Scale, WhatIsWrongIsALine) {
   EXPECT_EQ(refused("seeds = 2", "seeds = 0"), "x.toml:18: seeds is 0, not a whole number from 1 to 1000");
   EXPECT_EQ(refused("[scale.quick]", "[scale.quik]"),
             "x.toml:17: no key of [scale] named 'quik'; did you mean 'quick'? choices: quick, full");
-  EXPECT_EQ(
-      refused("about = \"Two.\"", "abot = \"Two.\""),
-      "x.toml:19: no key of [scale.quick] named 'abot'; did you mean 'about'? choices: seeds, about, stages, base, grid, arm");
+  EXPECT_EQ(refused("about = \"Two.\"", "abot = \"Two.\""),
+            "x.toml:19: no key of [scale.quick] named 'abot'; did you mean 'about'? choices: seeds, tune_seeds, about, stages, "
+            "base, grid, arm");
   EXPECT_EQ(refused("reproduces = [\"x\"]", "reproduces = 1"), "x.toml:1: reproduces is missing or not an array of names");
   EXPECT_EQ(refused("[1, 2]", "1"),
             "x.toml:21: optimizer.lr of [scale.quick] is '1', not an array; write \"optimizer.lr\" = [...], or put the key "
@@ -265,7 +265,7 @@ TEST(Halving, RunsThatDivergedAreOut) {
 
 // The plan of `cautious compare`.
 TEST(Compare, ArmsControlsAndContrastsAreFixed) {
-  const Plan plan = compare_plan({.seeds = 2});
+  const Plan plan = compare_plan({.seeds = 3});
   std::vector<std::string> names;
   for (const Arm& arm : plan.arms) names.push_back(arm.name);
   EXPECT_EQ(names, (std::vector<std::string>{"none", "plain", "cwd", "random", "budget"}));
@@ -273,14 +273,28 @@ TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   EXPECT_EQ(plan.arms[3].density_of, "cwd");
   EXPECT_EQ(plan.arms[4].budget_of, "cwd");
   ASSERT_EQ(plan.grid.size(), 1u);
-  EXPECT_EQ(plan.grid[0].values, (std::vector<std::string>{"0.1", "0.4", "1"}));
+  EXPECT_EQ(plan.grid[0].values, (std::vector<std::string>{"0", "0.1", "0.4", "1"}));
+  EXPECT_EQ(plan.arms[2].axes.at(0).values, (std::vector<std::string>{"0", "0.25", "1", "2.5"}));
   std::vector<std::string> primary;
   for (const Contrast& contrast : plan.contrasts) {
     EXPECT_TRUE(contrast.best);
     if (contrast.primary) primary.push_back(contrast.a + " - " + contrast.b);
   }
-  EXPECT_EQ(primary, (std::vector<std::string>{"cwd - plain", "cwd - random"}));
-  EXPECT_EQ(expand(plan).size(), 2u * (1 + 4 * 3));
+  EXPECT_EQ(primary, (std::vector<std::string>{"plain - none", "cwd - plain", "cwd - random"}));
+  double expected = 0;
+  for (const PlannedRun& run : expand(plan)) expected += run.share;
+  // Two tuning seeds: 4 + 4 points, of which no decay is made once. Three others: none, and a point for each other arm; plain
+  // may be none.
+  EXPECT_NEAR(expected, 2 * 7 + 3 * (1 + 0.75 + 1 + 1 + 1), 1e-12);
+}
+
+TEST(Compare, SeveralRatesAreChosenFromToo) {
+  const Plan plan = compare_plan({.seeds = 1, .lrs = {1e-3, 2e-3}});
+  EXPECT_EQ(plan.arms[0].axes.at(0).key, "optimizer.lr");
+  for (const Arm& arm : plan.arms) EXPECT_EQ(count_points(plan, arm), arm.name == "none" ? 2u : 8u) << arm.name;
+  std::size_t tuning = 0;
+  for (const PlannedRun& run : expand(plan)) tuning += run.tuning && run.share > 0;
+  EXPECT_EQ(tuning, 2u * 2 * 7);
 }
 
 TEST(Compare, EveryOptimizerHasAPlan) {
@@ -296,13 +310,13 @@ TEST(Compare, EveryOptimizerHasAPlan) {
 
 // lr times lambda is the same: 5e-3 of AdamW, 1e-3 of Lion.
 TEST(Compare, TheUsualLambdasFollowTheLearningRate) {
-  EXPECT_EQ(compare_plan({.optimizer = "lion"}).grid[0].values, (std::vector<std::string>{"0.5", "2", "5"}));
-  EXPECT_EQ(compare_plan({.lr = 0.05}).grid[0].values, (std::vector<std::string>{"0.01", "0.04", "0.1"}));
-  EXPECT_EQ(compare_plan({.optimizer = "lion", .lambdas = {3}}).grid[0].values, (std::vector<std::string>{"3"}));
+  EXPECT_EQ(compare_plan({.optimizer = "lion"}).grid[0].values, (std::vector<std::string>{"0", "0.5", "2", "5"}));
+  EXPECT_EQ(compare_plan({.lrs = {0.05}}).grid[0].values, (std::vector<std::string>{"0", "0.01", "0.04", "0.1"}));
+  EXPECT_EQ(compare_plan({.optimizer = "lion", .lambdas = {3}}).grid[0].values, (std::vector<std::string>{"0", "3"}));
 }
 
 TEST(Compare, AGivenRateAndDataAreTaken) {
-  for (const PlannedRun& run : expand(compare_plan({.data = "a.txt", .seeds = 1, .lambdas = {2}, .lr = 0.25}))) {
+  for (const PlannedRun& run : expand(compare_plan({.data = "a.txt", .seeds = 1, .lambdas = {2}, .lrs = {0.25}}))) {
     EXPECT_EQ(run.config.optimizer.lr, 0.25);
     EXPECT_EQ(run.config.data.path, std::vector<std::string>{"a.txt"});
     EXPECT_EQ(run.config.train.tokens_per_param, 20);

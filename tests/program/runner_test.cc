@@ -31,6 +31,47 @@ TEST_F(StudyRunner, EveryRunOnceAndNoneAgain) {
   EXPECT_EQ(calls().size(), 4u);
 }
 
+// First the points on the tuning seed, then the arms on theirs, each at its point; no decay is one run for all.
+TEST_F(StudyRunner, PointsAreChosenBeforeTheArmsAreJudged) {
+  Plan plan = plan_of({}, {0, 1});
+  plan.tune_seeds = {7};
+  plan.grid = {{"optimizer.weight_decay", {"0", "0.5", "1"}}};
+  plan.arms = {{"none", {{"optimizer.decay", "none"}}, "", "", false},
+               {"plain", {}, "", ""},
+               {"cwd", {{"optimizer.decay", "cautious"}}, "", "", true, {{"optimizer.weight_decay", {"0", "1"}}}},
+               {"gradient", {{"optimizer.decay", "gradient"}}, "", "", true, {}, "plain"}};
+  plan.contrasts = {{"cwd", "plain", true}};
+  EXPECT_TRUE(run(plan, 8));
+  EXPECT_TRUE(run(plan, 8));
+  std::set<std::string> begun;
+  for (const Call& call : calls()) begun.insert(call.name.substr(0, call.name.rfind('_')));
+  EXPECT_EQ(begun, (std::set<std::string>{"plain_weight_decay=0_seed=7", "plain_weight_decay=0.5_seed=7",
+                                          "plain_weight_decay=1_seed=7", "cwd_weight_decay=1_seed=7", "none_seed=0",
+                                          "none_seed=1", "plain_weight_decay=0.5_seed=0", "plain_weight_decay=0.5_seed=1",
+                                          "gradient_weight_decay=0.5_seed=0", "gradient_weight_decay=0.5_seed=1"}));
+  EXPECT_EQ(calls().size(), begun.size());
+  const Results results = read_results(study());
+  EXPECT_EQ(losses_of(results, "gradient", chosen_point(results, "gradient").point), (std::vector<double>{2, 2}));
+  EXPECT_EQ(losses_of(results, "cwd", {{"optimizer.weight_decay", "0"}}), (std::vector<double>{2.5, 2.5}));
+  for (const FinishedRun& one : results.runs) {
+    EXPECT_TRUE(one.status == RunStatus::done || one.status == RunStatus::left_out) << one.run.folder;
+  }
+}
+
+TEST_F(StudyRunner, WithoutItsTuningAnArmIsNotJudged) {
+  Plan plan = plan_of({"bad"});
+  plan.arms[0].overrides.clear();
+  plan.tune_seeds = {7};
+  plan.grid = {{"optimizer.weight_decay", {"0.5", "1"}}};
+  EXPECT_TRUE(run(plan));
+  EXPECT_EQ(calls().size(), 2u);
+  EXPECT_NE(by_arm()["bad"].failure.find("its point cannot be chosen: bad_weight_decay=0.5_seed=7"), std::string::npos);
+  store(directory_ / "fixed", "");
+  EXPECT_TRUE(run(plan));
+  EXPECT_EQ(by_arm()["bad"].status, RunStatus::left_out);
+  EXPECT_EQ(calls().size(), 2u + 3);
+}
+
 TEST_F(StudyRunner, AFailureIsRecordedAndTriedAgain) {
   const Plan plan = with_control(plan_of({"bad", "b"}), "bad");
   EXPECT_TRUE(run(plan));

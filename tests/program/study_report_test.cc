@@ -58,7 +58,7 @@ TEST_F(StudyReport, Numbers) {
             "arm,point,validation loss,sd\nplain,weight_decay=0.1,2.0000,0.0500\ncwd,weight_decay=1,1.9000,0.0500\n"
             "none,-,2.5000,0.0500\n");
   EXPECT_EQ(csv("paper"), "what,number\n\"AdamW, 338M, validation loss\",3.0136\n");
-  EXPECT_EQ(count(csv("runs"), ",done\n"), 15u);
+  EXPECT_EQ(count(csv("runs"), ",done\n"), 23u);
   EXPECT_NE(csv("runs").find("cwd,weight_decay=1,2,1.9500,2.8133,0.5000,250.00,12.5,done\n"), std::string::npos);
   EXPECT_EQ(count(csv("contrasts_exploratory"), "\n"), 3u);
 }
@@ -95,7 +95,7 @@ TEST_F(StudyReport, TextOfThePlanIsText) {
 
 TEST_F(StudyReport, SaysWhatItMustSay) {
   const std::string html = page();
-  for (const char* words : {"15 of 15 runs done; 3 arms, 3 seeds.", "312 thousand parameters on 16.4 million tokens",
+  for (const char* words : {"23 of 23 runs done; 3 arms, 3 seeds.", "312 thousand parameters on 16.4 million tokens",
                             "2 exploratory comparisons", "asks for p &lt; 0.025", "cautious study plan.toml --out again",
                             "<td>A CPU</td>", "plain is best at 0.1 (2.0000); cwd is best at 1 (1.9000)"}) {
     EXPECT_NE(html.find(words), html.npos) << words;
@@ -111,7 +111,7 @@ TEST_F(StudyReport, RunsThatAreNotDone) {
   std::filesystem::remove(run(3) / "summary.json");
   store(run(3) / "failure.txt", "first\nno <space> left\n");
   const std::string html = page();
-  EXPECT_NE(html.find("11 of 15 runs done, 1 waiting, 1 running, 1 diverged, 1 failed; "), html.npos);
+  EXPECT_NE(html.find("19 of 23 runs done, 1 waiting, 1 running, 1 diverged, 1 failed; "), html.npos);
   EXPECT_NE(html.find("The study has not ended: everything below is provisional."), html.npos);
   EXPECT_NE(html.find("<td>failed: no &lt;space&gt; left</td>"), html.npos);
 }
@@ -119,7 +119,7 @@ TEST_F(StudyReport, RunsThatAreNotDone) {
 TEST_F(StudyReport, NothingHasRun) {
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "runs")) std::filesystem::remove_all(entry.path());
   const std::string html = page();
-  EXPECT_NE(html.find("0 of 15 runs done, 15 waiting;"), html.npos);
+  EXPECT_NE(html.find("0 of 23 runs done, 23 waiting;"), html.npos);
   EXPECT_NE(html.find("These runs are small."), html.npos);
   EXPECT_EQ(html.find("Provenance"), html.npos);
   EXPECT_EQ(html.find(">nan<"), html.npos);
@@ -147,7 +147,7 @@ TEST_F(StudyReport, OtherDirectoriesAreRefused) {
 }
 
 TEST_F(StudyReport, DamagedMetricsNameFileAndLine) {
-  store(run(0) / "metrics.jsonl", "{\"step\":1,\"loss\":2}\nnonsense\n");
+  store(run(8) / "metrics.jsonl", "{\"step\":1,\"loss\":2}\nnonsense\n");
   EXPECT_NE(refused(Fault::data, [&] { page(); }).find("metrics.jsonl: line 2"), std::string::npos);
 }
 

@@ -1,4 +1,5 @@
 // What a study's directory says about its runs, and the losses by arm, point and seed.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,7 +25,7 @@ class StudyResults : public RunFiles {
  protected:
   void SetUp() override {
     RunFiles::SetUp();
-    store(directory_ / "plan.toml", std::string(kExample));
+    store(directory_ / "plan.toml", with(kExample, "best = true\n", ""));  // every point on every seed
     std::filesystem::create_directories(directory_ / "runs");
     runs_ = expand(read_plan(directory_ / "plan.toml"));
   }
@@ -161,6 +162,72 @@ TEST_F(StudyResults, DirectoriesThatAreNotStudies) {
   EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is not a study: it has no folder runs");
   std::filesystem::remove(directory_ / "plan.toml");
   EXPECT_EQ(line(directory_), "'" + directory_.string() + "' is not a study: it has no plan.toml");
+}
+
+// Points are chosen on tuning seeds alone.
+class Tuned : public StudyResults {
+ protected:
+  void SetUp() override {
+    StudyResults::SetUp();
+    store(directory_ / "plan.toml", std::string(kExample));
+    runs_ = expand(read_plan(directory_ / "plan.toml"));
+  }
+
+  // Of an arm's run at a point, on a seed.
+  std::size_t run(std::string_view arm, const Overrides& point, std::uint64_t seed) const {
+    const auto found = std::ranges::find_if(
+        runs_, [&](const PlannedRun& one) { return one.arm == arm && one.point == point && one.seed == seed; });
+    return static_cast<std::size_t>(found - runs_.begin());
+  }
+
+  void tune(std::string_view arm, const char* weight_decay, const std::string& first, const std::string& second) const {
+    finish(run(arm, at(weight_decay), 100000), first);
+    finish(run(arm, at(weight_decay), 100001), second);
+  }
+};
+
+TEST_F(Tuned, TheBestOnTheTuningSeedsIsJudgedAndTheOthersAreLeftOut) {
+  tune("cwd", "0.1", "2", "3");
+  finish(run("cwd", at("1"), 100000), "1");
+  finish(run("cwd", at("0.1"), 0), "9");  // judged runs choose nothing
+  EXPECT_FALSE(chosen_point(read_results(directory_), "cwd").decided);
+  finish(run("cwd", at("1"), 100001), "3.5");
+  const Results results = read_results(directory_);
+  for (const std::string arm : {"cwd", "random"}) {
+    const Choice choice = chosen_point(results, arm);
+    EXPECT_TRUE(choice.decided);
+    EXPECT_EQ(choice.point, at("1"));
+    EXPECT_EQ(choice.edges, std::vector<std::string>{"optimizer.weight_decay"});
+    EXPECT_EQ(best_point(results, arm), at("1"));
+  }
+  EXPECT_FALSE(chosen_point(results, "plain").decided);
+  expect_numbers(tuning_losses_of(results, "cwd", at("0.1")), {2, 3});
+  for (const FinishedRun& one : results.runs) {
+    const bool mine = one.run.candidate && one.run.arm != "plain" && one.run.point == at("0.1");
+    const bool ran = one.run.arm == "cwd" && one.run.seed == 0;
+    EXPECT_EQ(one.status == RunStatus::left_out, mine && !ran) << one.run.folder;
+  }
+}
+
+TEST_F(Tuned, APointThatDivergesIsNotChosen) {
+  tune("plain", "0.1", "2", "3");
+  finish(run("plain", at("1"), 100000), "1");
+  finish(run("plain", at("1"), 100001), "null", "diverged");
+  const Choice choice = chosen_point(read_results(directory_), "plain");
+  EXPECT_TRUE(choice.decided);
+  EXPECT_EQ(choice.point, at("0.1"));
+}
+
+// Nothing lies beyond no decay, so it is not an edge; the middle of three is none either.
+TEST_F(Tuned, EdgesOfTheGrid) {
+  store(directory_ / "plan.toml", with(kExample, "[0.1, 1.0]", "[0, 0.1, 1.0]"));
+  runs_ = expand(read_plan(directory_ / "plan.toml"));
+  for (const auto& [best, edge] : {std::pair{"0", false}, {"0.1", false}, {"1", true}}) {
+    for (const char* value : {"0", "0.1", "1"}) tune("plain", value, std::string_view(value) == best ? "1" : "2", "2");
+    const Choice choice = chosen_point(read_results(directory_), "plain");
+    EXPECT_EQ(choice.point, at(best));
+    EXPECT_EQ(!choice.edges.empty(), edge) << best;
+  }
 }
 
 }  // namespace study_results_test
