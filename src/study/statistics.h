@@ -41,6 +41,7 @@ struct Layout {
   double sd = 0;  // of the residuals; NaN without degrees of freedom
 
   std::size_t freedom() const { return seeds < 2 || arms < 2 ? 0 : (seeds - 1) * (arms - 1); }
+  friend bool operator==(const Layout&, const Layout&) = default;
 };
 
 // One vector of losses per arm, all over the same seeds; of different lengths they are an Error(Fault::usage).
@@ -56,7 +57,8 @@ struct Difference {
   Interval interval{0, 0};  // 95%, Student's t with the layout's degrees of freedom; NaN without any
   double p = 1;             // two-sided; NaN without any
 };
-Difference difference_in(const Layout& layout, double value);
+// Over its own seeds, or over so many others.
+Difference difference_in(const Layout& layout, double value, std::size_t seeds = 0);
 
 // 95% of the true sd of the residuals, by the chi-square distribution; NaN without degrees of freedom.
 Interval sd_interval(const Layout& layout);

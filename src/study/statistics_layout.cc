@@ -101,10 +101,10 @@ Layout layout_for(const std::vector<std::vector<double>>& losses, std::size_t a,
   return boost::math::cdf(boost::math::complement(ratio, squares / own / rest)) < kApart ? pair : all;
 }
 
-Difference difference_in(const Layout& layout, double value) {
+Difference difference_in(const Layout& layout, double value, std::size_t seeds) {
   if (layout.freedom() == 0) return {value, {kNoNumber, kNoNumber}, kNoNumber};
   const boost::math::students_t t(static_cast<double>(layout.freedom()));
-  const double error = standard_error_in(layout);
+  const double error = layout.sd * std::sqrt(2 / static_cast<double>(seeds > 0 ? seeds : layout.seeds));
   const double half = boost::math::quantile(boost::math::complement(t, kLayoutLevel / 2)) * error;
   const double none = value == 0 ? 1 : 0;
   const double p = error == 0 ? none : 2 * boost::math::cdf(boost::math::complement(t, std::abs(value) / error));
