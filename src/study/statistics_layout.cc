@@ -53,6 +53,10 @@ void check_power(double sd, double power, double level) {
   base::check_range("the power of the test", power, {level, kHighestPower, true, false});
 }
 
+// In double precision alone: many times as fast, and exact to more digits than a power needs.
+using Fast = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+using NoncentralT = boost::math::non_central_t_distribution<double, Fast>;
+
 // A two-sided t-test at a level. Its power grows with the shift: the true difference over its standard error.
 class LayoutTest {
  public:
@@ -65,7 +69,7 @@ class LayoutTest {
   double critical() const { return critical_; }
 
   double power(double shift) const {
-    const boost::math::non_central_t t(freedom_, std::min(shift, largest_shift()));
+    const NoncentralT t(freedom_, std::min(shift, largest_shift()));
     return boost::math::cdf(boost::math::complement(t, critical_)) + boost::math::cdf(t, -critical_);
   }
 

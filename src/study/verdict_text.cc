@@ -1,7 +1,6 @@
 // What may be said of the numbers of a verdict.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -169,15 +168,17 @@ std::string looks_text(const Verdict& verdict) {
 }
 
 std::string diverged_text(const Results& results) {
-  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // diverged, and all that have ended
-  for (const FinishedRun& run : results.runs) {
-    auto& [diverged, all] = counts[cell_text(run.run.arm, run.run.point)];
-    diverged += run.status == RunStatus::diverged;
-    all += run.status == RunStatus::diverged || run.status == RunStatus::done;
-  }
   std::vector<std::string> parts;
-  for (const auto& [cell, count] : counts) {
-    if (count.first > 0) parts.push_back(fmt::format("{} ({} of {} runs)", cell, count.first, count.second));
+  for (const Arm& arm : results.plan.arms) {
+    for (const Overrides& point : points_of(results, arm.name)) {
+      std::size_t diverged = 0, ended = 0;
+      for (const FinishedRun& run : results.runs) {
+        if (run.run.arm != arm.name || run.run.point != point) continue;
+        diverged += run.status == RunStatus::diverged;
+        ended += run.status == RunStatus::diverged || run.status == RunStatus::done;
+      }
+      if (diverged > 0) parts.push_back(fmt::format("{} ({} of {} runs)", cell_text(arm.name, point), diverged, ended));
+    }
   }
   return parts.empty() ? "" : fmt::format("Training diverges at {}; these runs are in no difference", fmt::join(parts, ", "));
 }

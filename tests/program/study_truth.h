@@ -94,9 +94,9 @@ class SimulatedStudy {
       if (run.status != RunStatus::done) continue;
       const auto folder = directory / "runs" / run.run.folder;
       std::filesystem::create_directories(folder);
-      std::ofstream(folder / "summary.json") << fmt::format(
-          R"({{"status":"done","val_loss":{},"val_bpb":2,"val_accuracy":0.5,"decay_budget":{},"seconds":1}})", run.loss,
-          1000 * weight_decay_of(run.run));
+      std::ofstream(folder / "summary.json")
+          << fmt::format(R"({{"status":"done","val_loss":{},"val_bpb":2,"val_accuracy":0.5,"decay_budget":{},"seconds":1}})",
+                         run.loss, 1000 * weight_decay_of(run.run));
     }
   }
 
