@@ -10,6 +10,7 @@
 #include <cautious/error.h>
 
 #include "base/text.h"
+#include "cli/program.h"
 #include "cli/study.h"
 #include "cli/verbs.h"
 #include "run/directory.h"
@@ -21,14 +22,17 @@ namespace {
 constexpr const char* kCompareExamples =
     "  cautious compare --optimizer adamw\n"
     "  cautious compare --optimizer muon --data corpus.txt --preset nano-100k --seeds 5 --steps 1000 --out muon\n"
-    "  cautious compare --optimizer lion --lambdas 0.5,2,5";
+    "  cautious compare --optimizer lion --lambdas 0.5,2,5 --lr 5e-4,1e-3\n"
+    "  cautious compare --data.train_tokens=40000 --lambdas 1,3,8 --steps 800\n"
+    "\n"
+    "Every key of a run is an option too: --section.key=value (see cautious train --print-config).";
 
 struct CompareArguments {
   study::Comparison comparison;
   std::vector<std::string> lambdas, lrs;
   std::string seeds, tune_seeds, steps, out;
   int jobs = default_jobs();
-  bool quiet = false;
+  bool dry_run = false, quiet = false;
 
   std::string command(const std::string& directory) const {
     std::string text = fmt::format("cautious compare --optimizer {} --data {} --preset {}", comparison.optimizer,
@@ -38,6 +42,7 @@ struct CompareArguments {
     if (!seeds.empty()) text += " --seeds " + seeds;
     if (!tune_seeds.empty()) text += " --tune-seeds " + tune_seeds;
     if (!steps.empty()) text += " --steps " + steps;
+    for (const auto& [key, value] : comparison.settings) text += fmt::format(" --{}={}", key, base::shell_word(value));
     return text + " --out " + base::shell_word(directory);
   }
 };
@@ -55,11 +60,13 @@ study::Comparison comparison_of(const CompareArguments& args) {
   return comparison;
 }
 
-int run(const CompareArguments& args) {
+int run(CompareArguments& args, const CLI::App& verb) {
+  args.comparison.settings = settings_in(verb);
   const study::Plan plan = study::compare_plan(comparison_of(args));
+  std::vector<study::PlannedRun> runs = study::expand(plan);
+  if (args.dry_run) return list_runs(runs);
   const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
-  return run_and_report(plan, study::expand(plan), out, {.jobs = args.jobs, .quiet = args.quiet, .again = args.command(out)})
-      .code;
+  return run_and_report(plan, std::move(runs), out, {.jobs = args.jobs, .quiet = args.quiet, .again = args.command(out)}).code;
 }
 
 }  // namespace
@@ -90,8 +97,10 @@ void add_compare(CLI::App& app, Verb& chosen) {
   verb.add_option("--out", args->out, "Directory of the study, new or to be continued (default: compare-OPTIMIZER)")
       ->type_name("DIR");
   verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
+  verb.add_flag("--dry-run", args->dry_run, "Print the runs with their steps, parameters and tokens; nothing is written");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
-  verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
+  verb.allow_extras();
+  verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return run(*args, verb); }; });
 }
 
 }  // namespace cautious::cli

@@ -178,6 +178,31 @@ int run_program(int argc, char** argv, const char* examples, const std::function
   }
 }
 
+std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& verb) {
+  const std::vector<std::string> arguments = verb.remaining();
+  std::vector<std::pair<std::string, std::string>> result;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with("--") || argument.find('.') == std::string::npos) {
+      std::vector<std::string> names;
+      for (const CLI::Option* option : verb.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      }
+      const std::vector<std::string_view> choices(names.begin(), names.end());
+      throw Error(Fault::usage, argument.starts_with("-")
+                                    ? base::unknown("option", argument.substr(0, argument.find('=')), choices)
+                                    : fmt::format("unexpected argument {}", base::in_quotes(argument)));
+    }
+    const std::size_t equal = argument.find('=');
+    if (equal == std::string::npos && i + 1 == arguments.size()) {
+      throw Error(Fault::usage, fmt::format("{} has no value; write {}=VALUE", base::in_quotes(argument), argument));
+    }
+    const std::string value = equal == std::string::npos ? arguments[++i] : argument.substr(equal + 1);
+    result.emplace_back(argument.substr(2, equal == std::string::npos ? equal : equal - 2), value);
+  }
+  return result;
+}
+
 std::string one_line(std::string_view text) {
   std::string line(text);
   while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();

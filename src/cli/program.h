@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/verbs.h"
 
@@ -12,6 +14,9 @@ namespace cautious::cli {
 // Builds the command line with `add_verbs` and `examples`, parses it and runs the chosen verb. Returns the exit code:
 // 0 done, 1 the machine failed, 2 the command line, 3 the data, 130/143 interrupted.
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs);
+
+// What is left of a verb's arguments, keys of a run: --section.key=value or --section.key value. Anything else is an Error.
+std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& verb);
 
 // The text without line breaks or other control characters.
 std::string one_line(std::string_view text);

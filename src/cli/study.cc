@@ -38,33 +38,10 @@ struct StudyArguments {
   bool dry_run = false, quiet = false;
 };
 
-int list(const std::vector<study::PlannedRun>& runs) {
-  std::size_t width = 3;
-  for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
-  double all = 0, count = 0;
-  std::string text = fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", "tokens");
-  for (const study::PlannedRun& run : runs) {
-    if (run.share == 0) continue;
-    const std::int64_t steps = steps_of(run.config);
-    const double tokens = static_cast<double>(steps) * static_cast<double>(run.config.train.batch_size) *
-                          static_cast<double>(run::sequence_length(run.config));
-    text += fmt::format("{:<{}} {:>9} {:>11} {:>9}{}\n", run.folder, width, steps,
-                        size_of(run.config.model.shape, 1, 1, false).parameters, base::count_text(tokens),
-                        run.tuning      ? "  tuning"
-                        : run.candidate ? "  if chosen"
-                                        : "");
-    all += run.share * tokens;
-    count += run.share;
-  }
-  text += fmt::format("{:.0f} runs, {} tokens\n", count, base::count_text(all));
-  base::print(text);
-  return 0;
-}
-
 int run(const StudyArguments& args) {
   const study::Plan plan = study::read_plan(args.plan);
   std::vector<study::PlannedRun> runs = study::expand(plan);
-  if (args.dry_run) return list(runs);
+  if (args.dry_run) return list_runs(runs);
   if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the study");
   const std::string again = fmt::format("cautious study {} --out {}", base::shell_word(args.plan), base::shell_word(args.out));
   return run_and_report(plan, std::move(runs), args.out, {.jobs = args.jobs, .quiet = args.quiet, .again = again}).code;
@@ -117,12 +94,15 @@ int complain_of_failed(const study::Results& results, const StudyOptions& option
 // side find it ready.
 void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const Interruptible& interruptible) {
   base::LiveLine line(quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
-  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::string, std::string, std::int64_t>> seen;
+  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::int64_t, std::string, std::string,
+                      std::int64_t>>
+      seen;
   for (const study::PlannedRun& run : runs) {
     run::RunConfig config = run.config;
     const run::RunConfig::Data& data = config.data;
     if (data.path.empty()) continue;  // refused by run_study, which names the arm
-    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.tokenizer, data.cache, config.model.shape.vocab})
+    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.train_tokens, data.tokenizer, data.cache,
+                      config.model.shape.vocab})
              .second)
       continue;
     config.train.threads = default_jobs();
@@ -205,6 +185,29 @@ void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& 
 }  // namespace
 
 int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+
+int list_runs(const std::vector<study::PlannedRun>& runs) {
+  std::size_t width = 3;
+  for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
+  double all = 0, count = 0;
+  std::string text = fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", "tokens");
+  for (const study::PlannedRun& run : runs) {
+    if (run.share == 0) continue;
+    const std::int64_t steps = steps_of(run.config);
+    const double tokens = static_cast<double>(steps) * static_cast<double>(run.config.train.batch_size) *
+                          static_cast<double>(run::sequence_length(run.config));
+    text += fmt::format("{:<{}} {:>9} {:>11} {:>9}{}\n", run.folder, width, steps,
+                        size_of(run.config.model.shape, 1, 1, false).parameters, base::count_text(tokens),
+                        run.tuning      ? "  tuning"
+                        : run.candidate ? "  if chosen"
+                                        : "");
+    all += run.share * tokens;
+    count += run.share;
+  }
+  text += fmt::format("{:.0f} runs, {} tokens\n", count, base::count_text(all));
+  base::print(text);
+  return 0;
+}
 
 StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRun> runs, const std::filesystem::path& out,
                            const StudyOptions& options) {

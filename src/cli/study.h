@@ -19,6 +19,9 @@ struct StudyOptions {
 // The cores of this machine.
 int default_jobs();
 
+// Prints the runs of a plan, what they take, and returns 0.
+int list_runs(const std::vector<study::PlannedRun>& runs);
+
 struct StudyReport {
   int code = 0;  // to exit with: 0, 1 if runs failed, 130/143 if it was interrupted
   study::Results results;

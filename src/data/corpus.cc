@@ -228,9 +228,7 @@ void check_apart(const Files& training, const Files& validation) {
   }
 }
 
-}  // namespace
-
-Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
+Corpus open_whole(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
   const Files files = files_of(spec.path, "data.path", spec.cache);
   if (spec.val_path.empty()) return split(pieces_of(files, spec, tokenizer, progress), files, spec.val_fraction);
   const Files held_out = files_of(spec.val_path, "data.val_path", spec.cache);
@@ -238,6 +236,20 @@ Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Pro
   return {checked(Stream(pieces_of(files, spec, tokenizer, progress)), "data.path has a stream"),
           checked(Stream(pieces_of(held_out, spec, tokenizer, progress)), "data.val_path has a stream"),
           "all of " + in_words(held_out)};
+}
+
+}  // namespace
+
+Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
+  Corpus corpus = open_whole(spec, tokenizer, progress);
+  if (spec.train_tokens == 0) return corpus;
+  if (spec.train_tokens < 2 || spec.train_tokens > corpus.train.size()) {
+    throw Error(Fault::usage,
+                fmt::format("data.train_tokens is {}, but there are {} training tokens; valid: 0 for all, or 2 to {}",
+                            spec.train_tokens, corpus.train.size(), corpus.train.size()));
+  }
+  corpus.train = corpus.train.first(spec.train_tokens);
+  return corpus;
 }
 
 Stream open_stream(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {

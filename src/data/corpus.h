@@ -17,6 +17,7 @@ struct CorpusSpec {
   std::vector<std::string> path;      // files, folders, or one name of a known set
   std::vector<std::string> val_path;  // empty: a part of path
   double val_fraction = 0.05;         // of the tokens, the last ones
+  std::int64_t train_tokens = 0;      // how many of the rest are trained on, the first ones; 0: all
   std::filesystem::path cache;        // where tokenized text is kept; made if needed
   int threads = 1;
 };

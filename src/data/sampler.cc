@@ -55,6 +55,15 @@ Stream::Stream(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {
   }
 }
 
+Stream Stream::first(std::int64_t count) const {
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < pieces_.size() && starts_[i] < count; ++i) {
+    Piece& piece = pieces.emplace_back(pieces_[i]);
+    piece.last = std::min(piece.last, piece.first + count - starts_[i]);
+  }
+  return Stream(std::move(pieces));
+}
+
 Token Stream::largest() const {
   Token largest = 0;
   for (const Piece& piece : pieces_) largest = std::max(largest, piece.tokens->largest());

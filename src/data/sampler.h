@@ -22,6 +22,7 @@ class Stream {
   explicit Stream(std::vector<Piece> pieces);
 
   std::int64_t size() const { return size_; }
+  Stream first(std::int64_t count) const;  // its first tokens, at most size()
   Token largest() const;
   // Of the size and some thousand tokens all over the stream: another text has another one, but for chance. Not negative.
   std::int64_t fingerprint() const;

@@ -30,6 +30,7 @@ struct RunConfig {
     std::vector<std::string> path;  // required to train
     std::vector<std::string> val_path;
     double val_fraction = 0.05;
+    std::int64_t train_tokens = 0;
     std::string tokenizer = "bytes";  // or a path (data/tokenizer/tokenizer.h)
     std::string cache;
   } data;

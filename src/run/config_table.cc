@@ -191,6 +191,7 @@ void add_data(std::vector<Key>& keys, const RunConfig& config) {
   data.add(Text{"path", &D::path, "files or folders", "what to train on"},
            Text{"val_path", &D::val_path, "files or folders", "what to validate on; none: the end of path"},
            Field{"val_fraction", &D::val_fraction, Range{0, 0.5, true, false}, "that end, as a fraction of its tokens"},
+           Field{"train_tokens", &D::train_tokens, kEvery, "train on the first this many tokens only; 0: all"},
            Text{"tokenizer", &D::tokenizer, "bytes, or a path", "how text becomes tokens"},
            Text{"cache", &D::cache, "a folder", "of tokenized data; empty: the user's cache folder"});
 }

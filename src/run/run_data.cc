@@ -26,8 +26,12 @@ void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer,
 }
 
 data::CorpusSpec corpus_spec(const RunConfig& config) {
-  return {config.data.path, config.data.val_path, config.data.val_fraction,
-          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache), config.train.threads};
+  return {config.data.path,
+          config.data.val_path,
+          config.data.val_fraction,
+          config.data.train_tokens,
+          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache),
+          config.train.threads};
 }
 
 }  // namespace

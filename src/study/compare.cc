@@ -52,6 +52,7 @@ Overrides base_of(const Comparison& c) {
   base.emplace_back("train.batch_size", "8");
   base.emplace_back("checkpoint.every", "0");
   base.emplace_back("log.tensorboard", "false");
+  put(base, c.settings);
   return base;
 }
 

@@ -19,6 +19,7 @@ struct Comparison {
   std::vector<double> lambdas = {};
   std::vector<double> lrs = {};  // to choose from; none: the optimizer's own, good for the nano presets
   std::int64_t steps = 0;        // 0: 20 tokens per parameter
+  Overrides settings = {};       // of every run, instead of compare's own
 };
 
 // Arms none, plain and cwd, tuned on seeds of their own, and at the point of cwd its controls: random (with the density of cwd)

@@ -108,11 +108,33 @@ class Runs(Study):
             for a, b in zip(self.rows(cwd), self.rows(budget)):
                 self.assertAlmostEqual(b["decay_budget"] / a["decay_budget"], 1, places=4)
         table = done.stdout.splitlines()
-        self.assertEqual(table[0].split(), ["arm", "n", "mean", "sd"])
+        self.assertEqual(table[0].split(), ["arm", "tuning", "n", "mean", "sd"])
         losses = [self.summary(folders[f"cwd_weight_decay=1_seed={seed}"])["objective"] for seed in (0, 1)]
         row = next(line for line in table if line.startswith("cwd weight_decay=1"))
-        self.assertEqual(row.split()[2:], ["2", f"{sum(losses) / 2:.4f}", f"{abs(losses[0] - losses[1]) / 2 ** 0.5:.4f}"])
+        self.assertEqual(row.split()[2:], ["-", "2", f"{sum(losses) / 2:.4f}", f"{abs(losses[0] - losses[1]) / 2 ** 0.5:.4f}"])
         self.assertEqual(sum(": done, validation loss" in line for line in done.stderr.splitlines()), 8)
+
+    def test_compare_tunes_first_and_judges_the_chosen_points(self):
+        keys = [word for word in TINY if "=" in word and not word.startswith("--train.threads")]
+        command = ["compare", "--preset", "nano-100k", "--data", self.corpus, f"--data.cache={self.folder / 'cache'}", *keys,
+                   "--lambdas", "1", "--steps", 40, "--seeds", 2, "--tune-seeds", 1, "--out", self.folder / "study", "--jobs", 2]
+        self.assertIn("12 runs, ", run(*command, "--dry-run").stdout.splitlines()[-1])
+        done = run(*command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        folders, seed = self.folders(), "seed=100000"
+        tuning = {name for name in folders if seed in name}
+        self.assertEqual(tuning, {f"plain_weight_decay=0_{seed}", f"plain_weight_decay=1_{seed}", f"cwd_weight_decay=2.5_{seed}"})
+        loss = {name: self.summary(folders[name])["val_loss"] for name in tuning}
+        none = loss[f"plain_weight_decay=0_{seed}"]
+        for arm, value in (("plain", "1"), ("cwd", "2.5")):  # at the lambda that was better, or with the runs of none
+            chosen = loss[f"{arm}_weight_decay={value}_{seed}"] < none
+            self.assertEqual({f"{arm}_weight_decay={value}_seed={n}" for n in (0, 1)} <= set(folders), chosen)
+        self.assertIn("plain weight_decay=1", done.stdout)
+        self.assertEqual(len(self.started()), len(folders))
+
+    def test_a_decay_of_nothing_is_no_decay(self):
+        runs = [self.train(name, f"--optimizer.decay={name}", "--optimizer.weight_decay=0") for name in ("none", "decoupled", "cautious")]
+        self.assertEqual(len({self.summary(path)["objective"] for path in runs}), 1)
 
     def test_nothing_is_repeated_and_plans_grow(self):
         done = self.study(self.plan(seeds="0"), "study", "--quiet")

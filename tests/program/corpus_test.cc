@@ -235,6 +235,26 @@ TEST_F(CorpusFiles, PartsTooSmall) {
                   "one.bin has a stream of 1 token"));
 }
 
+TEST_F(CorpusFiles, TheFirstTokensOnly) {
+  write("a.txt", "0123456789");
+  write("b.txt", "abcdefghij");
+  CorpusSpec some = spec({"a.txt", "b.txt"}, 0.25);  // 22 tokens
+  for (const std::int64_t count : {2, 11, 13}) {
+    some.train_tokens = count;
+    const Corpus corpus = open_corpus(some, Tokenizer::bytes(), {});
+    EXPECT_EQ(corpus.train.size(), count);
+    EXPECT_EQ(corpus.validation.size(), open_corpus(spec({"a.txt", "b.txt"}, 0.25), Tokenizer::bytes(), {}).validation.size());
+    std::vector<std::int64_t> tokens(static_cast<std::size_t>(count) - 1), target(tokens.size());
+    corpus.train.copy(0, tokens, target);
+    EXPECT_EQ(tokens.front(), '0');
+    EXPECT_EQ(target.back(), count == 2 ? '1' : count == 11 ? 0 : 'b');
+  }
+  some.train_tokens = 1000;
+  EXPECT_TRUE(has(refusal(some, Fault::usage),
+                  "data.train_tokens is 1000, but there are 16 training tokens; valid: 0 for all, "
+                  "or 2 to 16"));
+}
+
 TEST_F(CorpusFiles, TheCache) {
   write("a.txt", "0123456789");
   CorpusSpec blocked = spec({"a.txt"});

@@ -34,9 +34,10 @@ TEST_F(PlanErrors, UnknownKeysOfThePlan) {
 }
 
 TEST_F(PlanErrors, UnknownKeysOfARun) {
-  EXPECT_EQ(refused(with(kExample, "data.path", "data.pth")),
-            "plan.toml:5: no key named 'data.pth'; did you mean 'data.path'? keys of [data]: cache, path, tokenizer, "
-            "val_fraction, val_path");
+  EXPECT_EQ(
+      refused(with(kExample, "data.path", "data.pth")),
+      "plan.toml:5: no key named 'data.pth'; did you mean 'data.path'? keys of [data]: cache, path, tokenizer, train_tokens, "
+      "val_fraction, val_path");
   EXPECT_EQ(refused(with(kExample, "data.path = \"gcide\"", "lr = 3")),
             fmt::format("plan.toml:5: no key named 'lr'; did you mean 'optimizer.lr'? sections: {}", kSections));
   EXPECT_EQ(refused(with(kExample, "data.path = \"gcide\"", "dat.path = \"x\"")),

@@ -32,31 +32,6 @@ struct TrainArguments {
   std::vector<std::pair<std::string, std::string>> overrides;
 };
 
-// Arguments that are not options of their own: --section.key=value or --section.key value.
-std::vector<std::pair<std::string, std::string>> overrides_of(const std::vector<std::string>& arguments, const CLI::App& verb) {
-  std::vector<std::pair<std::string, std::string>> result;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (!argument.starts_with("--") || argument.find('.') == std::string::npos) {
-      std::vector<std::string> names;
-      for (const CLI::Option* option : verb.get_options()) {
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-      }
-      const std::vector<std::string_view> choices(names.begin(), names.end());
-      throw Error(Fault::usage, argument.starts_with("-")
-                                    ? base::unknown("option", argument.substr(0, argument.find('=')), choices)
-                                    : fmt::format("unexpected argument {}", base::in_quotes(argument)));
-    }
-    const std::size_t equal = argument.find('=');
-    if (equal == std::string::npos && i + 1 == arguments.size()) {
-      throw Error(Fault::usage, fmt::format("{} has no value; write {}=VALUE", base::in_quotes(argument), argument));
-    }
-    const std::string value = equal == std::string::npos ? arguments[++i] : argument.substr(equal + 1);
-    result.emplace_back(argument.substr(2, equal == std::string::npos ? equal : equal - 2), value);
-  }
-  return result;
-}
-
 // What may change when a run is continued: how it is watched and saved, never what it computes.
 void check_resumed(const TrainArguments& args) {
   if (!args.config.empty() || !args.preset.empty()) {
@@ -146,7 +121,7 @@ int train(const TrainArguments& args, const run::RunConfig& config) {
 }
 
 int run(TrainArguments& args, const CLI::App& verb) {
-  args.overrides = overrides_of(verb.remaining(), verb);
+  args.overrides = settings_in(verb);
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume needs --out, the directory of the run to continue");
   const run::RunConfig config = config_of(args);
   if (args.print_config) {
