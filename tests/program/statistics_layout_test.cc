@@ -213,5 +213,26 @@ TEST(LayoutSimulated, FalsePositiveRates) {
   }
 }
 
+// Seeds are added until something is found: docs/studies.md has the rate.
+TEST(LayoutSimulated, LooksRaiseTheFalsePositiveRate) {
+  constexpr int kStudies = 4000;
+  Normal normal(9);
+  int once = 0, any = 0;
+  for (int study = 0; study < kStudies; ++study) {
+    const Losses all = simulate(normal, 18, std::vector<double>(4, 0.005));
+    bool found = false;
+    for (const std::size_t seeds : {3u, 5u, 8u, 12u, 18u}) {
+      Losses losses = all;
+      for (std::vector<double>& arm : losses) arm.resize(seeds);
+      const double p = difference_in(layout_for(losses, 0, 1), mean_of(losses[0]) - mean_of(losses[1])).p;
+      found = found || p < 0.05;
+      if (seeds == 18) once += p < 0.05;
+    }
+    any += found;
+  }
+  EXPECT_NEAR(100.0 * once / kStudies, 4.5, 1.3);
+  EXPECT_NEAR(100.0 * any / kStudies, 14, 2);
+}
+
 }  // namespace statistics_layout_test
 }  // namespace cautious::study
