@@ -96,7 +96,8 @@ TEST(Power, OfLayoutsHasTheirDegreesOfFreedom) {
                                                         {{.seeds = 3, .arms = 6, .sd = 0.005}, 2.228138852},
                                                         {{.seeds = 6, .arms = 5, .sd = 0.005}, 2.085963447}};
   for (const auto& [layout, quantile] : critical) {
-    const double found = detectable_difference(layout), shift = found / (0.005 * std::sqrt(2.0 / layout.seeds));
+    const double found = detectable_difference(layout),
+                 shift = found / (0.005 * std::sqrt(2 / static_cast<double>(layout.seeds)));
     EXPECT_NEAR(power_of(static_cast<double>(layout.freedom()), shift, quantile), 0.8, 1e-7) << layout.seeds;
     EXPECT_EQ(seeds_needed(found * (1 + 1e-9), layout.arms, 0.005), layout.seeds);
     EXPECT_EQ(seeds_needed(found * (1 - 1e-9), layout.arms, 0.005), layout.seeds + 1);
