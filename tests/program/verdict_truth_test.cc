@@ -59,7 +59,7 @@ Rates rates_of(const Plan& plan, int studies) {
 
 // The table of docs/studies.md.
 TEST_F(VerdictTruth, FalsePositiveRatesWhereNothingMatters) {
-  constexpr int kStudies = 800;
+  constexpr int kStudies = 600;
   struct Design {
     std::size_t seeds;
     std::string lambdas, cautious;
@@ -70,11 +70,11 @@ TEST_F(VerdictTruth, FalsePositiveRatesWhereNothingMatters) {
   Rates mean;
   for (const Design& design : designs) {
     const Rates rates = rates_of(read(truth_plan(design.seeds, design.lambdas, design.cautious)), kStudies);
-    for (const double rate : {rates.single, rates.decay}) {  // three standard errors around 4 to 5%
-      EXPECT_GE(rate, 0.025) << design.seeds << " seeds, " << design.lambdas;
-      EXPECT_LE(rate, 0.065) << design.seeds << " seeds, " << design.lambdas;
+    for (const double rate : {rates.single, rates.decay}) {  // three standard errors of the simulation around 4.5%
+      EXPECT_GE(rate, 0.02) << design.seeds << " seeds, " << design.lambdas;
+      EXPECT_LE(rate, 0.07) << design.seeds << " seeds, " << design.lambdas;
     }
-    EXPECT_LE(rates.primary, 0.06) << design.seeds << " seeds, " << design.lambdas;
+    EXPECT_LE(rates.primary, 0.065) << design.seeds << " seeds, " << design.lambdas;
     mean.single += rates.single / static_cast<double>(designs.size());
     mean.primary += rates.primary / static_cast<double>(designs.size());
   }
@@ -83,7 +83,7 @@ TEST_F(VerdictTruth, FalsePositiveRatesWhereNothingMatters) {
   EXPECT_LE(mean.primary, 0.05);
 }
 
-// What verdicts of one truth say, read from the files of the studies.
+// What the verdicts on studies of one truth say.
 struct Said {
   int lower = 0, higher = 0, edge = 0, equal = 0, firm = 0;  // cwd against plain
   int mask_lower = 0, mask_claims = 0;                       // cwd against random
@@ -92,19 +92,20 @@ struct Said {
 
 class VerdictThroughFiles : public StudyPlan {
  protected:
-  static constexpr int kStudies = 30;
+  static constexpr int kStudies = 200, kWritten = 8;
 
+  // The first studies are also written and read again, with the same verdict.
   Said said(const Truth& truth) {
     SimulatedStudy study(read(truth_plan(6, kGrid, kCautiousGrid)));
     Normal normal(7);
     Said counts;
     for (int i = 0; i < kStudies; ++i) {
-      const auto directory = directory_ / "study";
-      const Verdict in_memory = verdict_of(study.draw(normal, truth));
-      study.write(directory);
-      const Verdict verdict = verdict_of(read_results(directory));
-      std::filesystem::remove_all(directory);
-      EXPECT_EQ(verdict.sentence, in_memory.sentence);
+      const Verdict verdict = verdict_of(study.draw(normal, truth));
+      if (i < kWritten) {
+        const auto directory = directory_ / std::to_string(i);
+        study.write(directory);
+        EXPECT_EQ(verdict_of(read_results(directory)).sentence, verdict.sentence);
+      }
       const ContrastResult &plain = verdict.contrasts.at(0), &mask = verdict.contrasts.at(1), &decay = verdict.decay.at(0);
       counts.lower += plain.outcome == Outcome::lower;
       counts.higher += plain.outcome == Outcome::higher;
@@ -120,27 +121,30 @@ class VerdictThroughFiles : public StudyPlan {
   }
 };
 
+// At most 5%, and what chance adds to that in 200 studies.
+constexpr int kFewWrong = 15;
+
 TEST_F(VerdictThroughFiles, NothingMatters) {
   const Said counts = said(nothing_matters);
-  EXPECT_LE(counts.lower + counts.higher, 3);
-  EXPECT_LE(counts.mask_claims, 3);
-  EXPECT_LE(counts.decay_claims, 4);
+  EXPECT_LE(counts.lower + counts.higher, kFewWrong);
+  EXPECT_LE(counts.mask_claims, kFewWrong);
+  EXPECT_LE(counts.decay_claims, kFewWrong);
 }
 
 TEST_F(VerdictThroughFiles, OnlyTheAmountMattersAndTheGridHasTheBest) {
   const Said counts = said(amount_alone(0.4));
-  EXPECT_EQ(counts.decay_helps, kStudies);
-  EXPECT_LE(counts.firm, 3);
-  EXPECT_LE(counts.mask_claims, 3);
+  EXPECT_GE(counts.decay_helps, kStudies - 3);
+  EXPECT_LE(counts.firm, kFewWrong);
+  EXPECT_LE(counts.mask_claims, kFewWrong);
 }
 
 // Beyond the largest: both arms would decay more, and neither is at its best.
 TEST_F(VerdictThroughFiles, OnlyTheAmountMattersAndTheGridEndsBeforeTheBest) {
   const Said counts = said(amount_alone(4));
-  EXPECT_GE(counts.edge, kStudies - 1);
+  EXPECT_GE(counts.edge, kStudies - 2);
   EXPECT_EQ(counts.lower + counts.higher, 0);
-  EXPECT_LE(counts.mask_claims, 3);
-  EXPECT_EQ(counts.decay_helps, kStudies);
+  EXPECT_LE(counts.mask_claims, kFewWrong);
+  EXPECT_GE(counts.decay_helps, kStudies - 3);
 }
 
 // The best is in plain's grid and beyond that of cwd, which decays a sixteenth at equal weight decay.
@@ -149,16 +153,17 @@ TEST_F(VerdictThroughFiles, AGridThatIsTooShortForOneArmIsNoDifference) {
     return amount_alone(0.4)(arm, arm == "plain" ? weight_decay : weight_decay / 6.25);
   };
   const Said counts = said(less);
-  EXPECT_GE(counts.edge, kStudies - 2);
-  EXPECT_LE(counts.lower + counts.higher, 1);
+  EXPECT_GE(counts.edge, kStudies * 95 / 100);
+  EXPECT_LE(counts.lower + counts.higher, kFewWrong);
 }
 
+// Nothing that is said is the opposite; most of what could be found is.
 TEST_F(VerdictThroughFiles, TheMaskHelps) {
   const Said counts = said(mask_helps(0.01));
   EXPECT_EQ(counts.higher, 0);
-  EXPECT_GE(counts.lower + counts.edge, 22);
-  EXPECT_GE(counts.mask_lower, 24);
   EXPECT_EQ(counts.mask_claims, counts.mask_lower);
+  EXPECT_GE(counts.mask_lower, kStudies * 80 / 100);
+  EXPECT_GE(counts.lower, (kStudies - counts.edge) * 75 / 100);
   EXPECT_EQ(counts.equal, 0);
 }
 
