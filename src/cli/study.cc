@@ -78,6 +78,7 @@ void complain(const std::string& message) { fmt::print(stderr, "{}", base::error
 void report(const study::Results& results, bool quiet) {
   const study::Verdict verdict = study::verdict_of(results);
   const std::filesystem::path page = study::write_report(results, verdict);
+  study::record_look(results);
   if (!quiet) base::print(fmt::format("{}\n{}\nreport: {}\n", losses_table(results), verdict.sentence, page.string()));
 }
 

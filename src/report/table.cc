@@ -124,8 +124,8 @@ std::string to_csv(const Table& table) {
     for (std::size_t i = 0; i < row.size(); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", csv_cell(row[i]));
     text += '\n';
   };
-  add(table.head);
-  for (const Cells& row : table.rows) add(row);
+  if (table.csv.empty()) add(table.head);
+  for (const Cells& row : table.csv.empty() ? table.rows : table.csv) add(row);
   return text;
 }
 

@@ -10,8 +10,9 @@ struct Table {
   std::string name;   // of its files: letters, digits, '_'
   std::string title;  // one line
   std::vector<std::string> head;
-  std::vector<std::vector<std::string>> rows;  // as long as head; numbers are right-aligned
-  std::string note;                            // below it; may be empty
+  std::vector<std::vector<std::string>> rows;      // as long as head; numbers are right-aligned
+  std::string note;                                // below it; may be empty
+  std::vector<std::vector<std::string>> csv = {};  // for CSV instead, in full precision: head, then rows; empty: the same
 };
 
 std::string to_csv(const Table& table);

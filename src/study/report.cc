@@ -15,48 +15,49 @@ namespace {
 
 // Everything that a report shows, once for the page and for the files beside it.
 struct Report {
-  report::Figure contrasts, exploratory, arms;
+  report::Figure contrasts, exploratory, arms, amounts;
   std::vector<report::Figure> sweeps, losses, inside;
-  report::Table contrast_table, exploratory_table, arm_table, best, runs, settings, paper, provenance;
+  report::Table contrast_table, exploratory_table, tests, tuning, arm_table, chosen, runs, settings, paper, provenance;
 };
 
 Report make_report(const Results& results, const Verdict& verdict) {
   StudyMetrics metrics(results);
-  const std::vector<Overrides> best = best_points(results);
+  const std::vector<Overrides> chosen = best_points(results);
   Report report{.contrasts = contrasts_figure(verdict, true),
                 .exploratory = contrasts_figure(verdict, false),
-                .arms = arms_figure(results, best),
+                .arms = arms_figure(results, chosen),
+                .amounts = amounts_figure(results),
                 .sweeps = sweep_figures(results),
                 .losses = {},
                 .inside = {},
                 .contrast_table = contrasts_table(verdict, true),
                 .exploratory_table = contrasts_table(verdict, false),
+                .tests = tests_table(verdict),
+                .tuning = tuning_table(results),
                 .arm_table = arms_table(results),
-                .best = best_table(results, best),
+                .chosen = chosen_table(results, chosen),
                 .runs = runs_table(results),
-                .settings = differences_table(results, best),
+                .settings = differences_table(results, chosen),
                 .paper = paper_table(results.plan),
                 .provenance = provenance_table(results)};
-  for (const CurveFigure& what : loss_figures()) report.losses.push_back(arms_curve_figure(what, results, best, metrics));
-  for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, best, metrics));
+  for (const CurveFigure& what : loss_figures()) report.losses.push_back(arms_curve_figure(what, results, chosen, metrics));
+  for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, chosen, metrics));
   return report;
 }
 
 std::string status_line(const Results& results) {
   std::map<RunStatus, std::size_t> counts;
   for (const FinishedRun& run : results.runs) ++counts[run.status];
-  std::string text = fmt::format("{} of {} runs done", counts[RunStatus::done], results.runs.size());
+  std::string text =
+      fmt::format("{} of {} runs done", counts[RunStatus::done], results.runs.size() - counts[RunStatus::left_out]);
   for (const auto& [status, count] : counts) {
-    if (status != RunStatus::done && count > 0) text += fmt::format(", {} {}", count, word_of(status));
+    const bool said = status == RunStatus::done || status == RunStatus::left_out;
+    if (!said && count > 0) text += fmt::format(", {} {}", count, word_of(status));
   }
   text += fmt::format("; {} arms, {} seeds", results.plan.arms.size(), results.plan.seeds.size());
+  if (!results.plan.tune_seeds.empty()) text += fmt::format(" and {} tuning seeds", results.plan.tune_seeds.size());
   const bool ended = counts[RunStatus::waiting] + counts[RunStatus::running] == 0;
   return ended ? text + "." : text + ". The study has not ended: everything below is provisional.";
-}
-
-std::string sentence(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z' && text.starts_with("no ")) text[0] = 'N';
-  return text.ends_with('.') ? text : text + ".";
 }
 
 // "1.3 million".
@@ -77,45 +78,29 @@ std::string size_words(const Results& results) {
                      count_words(tokens));
 }
 
-double smallest_found(const Verdict& verdict) {
-  double largest = 0;
-  for (const ContrastResult& result : verdict.contrasts) {
-    if (result.primary && result.paired.n > 1) largest = std::max(largest, result.detectable);
-  }
-  return largest;
+std::string caution(const Results& results) {
+  return "Scale. " + size_words(results) +
+         " Matched runs of that size can show how the rules differ here, from equal initial weights and on equal data, and "
+         "whether a difference stands out from the chance of the seed. They cannot show that it holds, grows or vanishes for "
+         "larger models, longer training or other data.";
 }
 
-std::string caution(const Results& results, const Verdict& verdict) {
-  std::string text = "Scale. " + size_words(results) +
-                     " Matched runs of that size can show how the rules differ here, from equal initial weights and on equal "
-                     "data, and whether "
-                     "a difference stands out from the chance of the seed. They cannot show that it holds, grows or vanishes "
-                     "for larger models, "
-                     "longer training or other data.";
-  if (const double found = smallest_found(verdict); found >= 5e-5) {
-    text += fmt::format(
-        " An interval that includes 0 does not prove equality: with these seeds, a true difference below about {:.4f} nats "
-        "would "
-        "often be missed.",
-        found);
-  }
-  return text;
-}
-
-void add_head(report::HtmlPage& page, const Results& results, const Verdict& verdict) {
+void add_head(report::HtmlPage& page, const Results& results, const Verdict& verdict, const Report& report) {
   page.paragraph(status_line(results), "status");
-  page.paragraph(sentence(verdict.sentence), "verdict");
+  for (const std::string& answer : verdict.answers) page.paragraph(answer, "verdict");
+  page.paragraph(fmt::format("{}", fmt::join(verdict.notes, " ")), "note");
+  if (!report.contrast_table.rows.empty()) page.figure(report.contrasts);
   if (!results.plan.about.empty()) page.paragraph(results.plan.about);
-  page.paragraph(caution(results, verdict), "caution");
+  page.paragraph(caution(results), "caution");
 }
 
 void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report& report) {
-  if (verdict.contrasts.empty()) return;
+  if (report.tests.rows.empty()) return;
   page.section("Differences");
-  if (!report.contrast_table.rows.empty()) {
-    page.figure(report.contrasts);
-    page.table(report.contrast_table);
-  }
+  if (!report.contrast_table.rows.empty()) page.table(report.contrast_table);
+  page.open_details("How they were tested, and what would be found");
+  page.table(report.tests);
+  page.close_details();
   if (verdict.exploratory == 0) return;
   const bool one = verdict.exploratory == 1;
   page.open_details(fmt::format("{} exploratory {}", verdict.exploratory, one ? "comparison" : "comparisons"));
@@ -133,7 +118,7 @@ void add_paper(report::HtmlPage& page, const Report& report) {
   if (report.paper.rows.empty()) return;
   page.section("Beside the paper");
   page.paragraph("The paper's models and data are not these, so only directions can be compared, not numbers.");
-  page.tables_side_by_side({report.paper, report.best});
+  page.tables_side_by_side({report.paper, report.chosen});
 }
 
 void add_commands(report::HtmlPage& page, const Results& results) {
@@ -151,11 +136,17 @@ void add_commands(report::HtmlPage& page, const Results& results) {
 
 std::string page_of(const Results& results, const Verdict& verdict, const Report& report) {
   report::HtmlPage page(results.plan.title.empty() ? "Study" : results.plan.title);
-  add_head(page, results, verdict);
+  add_head(page, results, verdict, report);
   add_contrasts(page, verdict, report);
   page.section("Arms");
-  page.figure(report.arms);
+  page.figure(report.amounts);
   for (const report::Figure& figure : report.sweeps) page.figure(figure);
+  page.figure(report.arms);
+  if (!report.tuning.rows.empty()) {
+    page.open_details("Table of the choice of points");
+    page.table(report.tuning);
+    page.close_details();
+  }
   page.open_details("Table of arms and points");
   page.table(report.arm_table);
   page.close_details();
@@ -186,13 +177,15 @@ std::string report_html(const Results& results, const Verdict& verdict) {
 
 std::filesystem::path write_report(const Results& results, const Verdict& verdict) {
   const Report report = make_report(results, verdict);
-  std::vector<report::Figure> figures{report.contrasts, report.arms};
+  std::vector<report::Figure> figures{report.contrasts, report.arms, report.amounts};
   if (verdict.exploratory > 0) figures.push_back(report.exploratory);
   for (const auto* more : {&report.sweeps, &report.losses, &report.inside})
     figures.insert(figures.end(), more->begin(), more->end());
-  std::vector<report::Table> tables{report.contrast_table, report.arm_table, report.best,
+  std::vector<report::Table> tables{report.contrast_table, report.arm_table, report.chosen,
                                     report.runs,           report.settings,  report.provenance};
   if (verdict.exploratory > 0) tables.push_back(report.exploratory_table);
+  if (!report.tests.rows.empty()) tables.push_back(report.tests);
+  if (!report.tuning.rows.empty()) tables.push_back(report.tuning);
   if (!report.paper.rows.empty()) tables.push_back(report.paper);
   return write_files(results.directory, page_of(results, verdict, report), figures, tables);
 }

@@ -150,12 +150,12 @@ report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSe
   return {what.name, std::move(chart), what.caption.empty() ? who : who + " " + what.caption};
 }
 
-report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& best,
+report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& chosen,
                                  StudyMetrics& metrics) {
   std::vector<report::ChartSeries> all;
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
     const std::string& arm = results.plan.arms[i].name;
-    std::vector<Curve> curves = metrics.curves(arm, best[i], what.column);
+    std::vector<Curve> curves = metrics.curves(arm, chosen[i], what.column);
     if (what.sum) std::ranges::transform(curves, curves.begin(), summed);
     if (curves.empty()) continue;
     report::ChartSeries series = mean_series(curves);
@@ -164,7 +164,7 @@ report::Figure arms_curve_figure(const CurveFigure& what, const Results& results
     all.push_back(std::move(series));
   }
   return curve_figure(what, std::move(all),
-                      "Each arm at its best point: mean over the seeds, the band from the lowest to the highest.");
+                      "Each arm at its point: mean over the seeds, the band from the lowest to the highest.");
 }
 
 }  // namespace cautious::study

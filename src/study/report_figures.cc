@@ -1,9 +1,10 @@
-// The figures of a study's report: differences, arms, sweeps over the grid.
+// The figures of a study's report: arms, sweeps over the grid, amounts of decay.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -29,12 +30,67 @@ double number_of(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? value : kNoValue;
 }
 
+std::vector<double> budgets_of(const Results& results, const std::string& arm, const Overrides& point, bool tuning) {
+  std::vector<double> budgets;
+  for (const FinishedRun& run : results.runs) {
+    const bool here = run.run.arm == arm && run.run.point == point && run.run.tuning == tuning;
+    if (here && run.status == RunStatus::done && std::isfinite(run.decay_budget)) budgets.push_back(run.decay_budget);
+  }
+  return budgets;
+}
+
+// Whether the arm's points were compared on the tuning seeds.
+bool was_tuned(const Results& results, const Arm& arm) {
+  return !results.plan.tune_seeds.empty() && arm.chooser() == arm.name && points_of(results, arm.name).size() > 1;
+}
+
+// What the arm's curve over its points is made of: the tuning seeds where it has them.
+std::vector<double> curve_losses(const Results& results, const Arm& arm, const Overrides& point) {
+  return finite(was_tuned(results, arm) ? tuning_losses_of(results, arm.name, point) : losses_of(results, arm.name, point));
+}
+
+// How much higher the losses are on the judged seeds than on the tuning seeds: mean over the arms that have both; 0 of none.
+double seeds_apart(const Results& results) {
+  double sum = 0, count = 0;
+  for (const Arm& arm : results.plan.arms) {
+    const Choice choice = chosen_point(results, arm.name);
+    if (!choice.decided || !was_tuned(results, arm)) continue;
+    const std::vector<double> judged = finite(losses_of(results, arm.name, choice.point)),
+                              tuned = finite(tuning_losses_of(results, arm.name, choice.point));
+    if (judged.empty() || tuned.empty()) continue;
+    sum += spread_of(judged).mean - spread_of(tuned).mean;
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+// One mark of each arm that was tuned, all of one name and style, so that they share an entry of the legend; other arms have no
+// other marks.
+report::ChartSeries judged_mark(const Results& results, const Arm& arm, std::size_t number, double x, double loss) {
+  report::ChartSeries mark;
+  mark.name = was_tuned(results, arm) ? "judged" : arm.name;
+  mark.colour = was_tuned(results, arm) ? 6 : number;
+  mark.x = {x};
+  mark.y = {loss};
+  mark.markers = true;
+  return mark;
+}
+
+std::string apart_text(const Results& results, double apart) {
+  const bool tuned = std::ranges::any_of(results.plan.arms, [&](const Arm& arm) { return was_tuned(results, arm); });
+  if (!tuned) return "";
+  return fmt::format(
+      " Lines are means over the tuning seeds. Judged: on the other seeds, moved by {:+.4f}, the mean difference "
+      "between the two sets of seeds.",
+      -apart);
+}
+
 // The arm's losses at this value of the axis, at the best point of the other axes.
-std::vector<double> best_losses(const Results& results, const std::string& arm, const Axis& axis, const std::string& value) {
+std::vector<double> best_losses(const Results& results, const Arm& arm, const Axis& axis, const std::string& value) {
   std::vector<double> best;
-  for (const Overrides& point : points_of(results, arm)) {
+  for (const Overrides& point : points_of(results, arm.name)) {
     if (std::ranges::find(point, std::pair(axis.key, value)) == point.end()) continue;
-    std::vector<double> losses = finite(losses_of(results, arm, point));
+    std::vector<double> losses = curve_losses(results, arm, point);
     if (losses.empty()) continue;
     if (best.empty() || spread_of(losses).mean < spread_of(best).mean) best = std::move(losses);
   }
@@ -49,26 +105,12 @@ report::ChartSeries sweep_series(const Results& results, const Arm& arm, const A
   series.name = arm.name;
   series.markers = true;
   for (const auto& [x, value] : values) {
-    const std::vector<double> losses = best_losses(results, arm.name, axis, value);
+    const std::vector<double> losses = best_losses(results, arm, axis, value);
     if (losses.empty()) continue;
-    const auto [low, high] = std::ranges::minmax(losses);
     series.x.push_back(x);
     series.y.push_back(spread_of(losses).mean);
-    series.low.push_back(low);
-    series.high.push_back(high);
   }
   return series;
-}
-
-// All of one name and style, so that they share an entry of the legend.
-report::ChartSeries optimum_of(const report::ChartSeries& series, std::size_t at) {
-  report::ChartSeries optimum;
-  optimum.name = "best of each arm";
-  optimum.colour = 6;
-  optimum.x = {series.x[at]};
-  optimum.y = {series.y[at]};
-  optimum.markers = true;
-  return optimum;
 }
 
 // A log axis where the values are positive and span at least a decade.
@@ -77,62 +119,71 @@ report::Scale scale_of(const std::vector<double>& values) {
   return low > 0 && high >= 10 * low ? report::Scale::log : report::Scale::linear;
 }
 
-report::Figure sweep_figure(const Results& results, const Axis& axis, const std::vector<double>& values) {
-  const std::string key(run::without_section(axis.key));
+// Where the arm is judged on the axis.
+void add_judged(const Results& results, std::size_t number, const Axis& axis, double apart, report::LineChart& chart,
+                std::string& words) {
+  const Arm& arm = results.plan.arms[number];
+  const Choice choice = chosen_point(results, arm.name);
+  const auto own = std::ranges::find(choice.point, axis.key, [](const auto& entry) { return entry.first; });
+  const std::vector<double> losses = finite(losses_of(results, arm.name, choice.point));
+  if (!choice.decided || own == choice.point.end() || losses.empty()) return;
+  const double mean = spread_of(losses).mean;
+  words += fmt::format("{}{} is judged at {} ({:.4f})", words.empty() ? "" : "; ", arm.name, own->second, mean);
+  chart.series.push_back(judged_mark(results, arm, number, number_of(own->second), mean - apart));
+}
+
+const Axis* axis_with(const std::vector<Axis>& axes, const std::string& key) {
+  const auto found = std::ranges::find(axes, key, &Axis::key);
+  return found == axes.end() ? nullptr : &*found;
+}
+
+report::Figure sweep_figure(const Results& results, const std::string& key, const std::vector<double>& values) {
+  const std::string name(run::without_section(key));
   report::LineChart chart;
-  chart.title = fmt::format("Validation loss over {}", key);
-  chart.x_label = key;
+  chart.title = fmt::format("Validation loss over {}", name);
+  chart.x_label = name;
   chart.y_label = "validation loss at the end (nats per token)";
   chart.x_scale = scale_of(values);
-  std::vector<report::ChartSeries> optima;
+  const double apart = seeds_apart(results);
   std::string words;
-  for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
-    report::ChartSeries series = sweep_series(results, results.plan.arms[i], axis);
-    if (series.x.empty()) continue;
-    series.colour = i;
-    const auto least = static_cast<std::size_t>(std::ranges::min_element(series.y) - series.y.begin());
-    optima.push_back(optimum_of(series, least));
-    words +=
-        fmt::format("{}{} is best at {:g} ({:.4f})", words.empty() ? "" : "; ", series.name, series.x[least], series.y[least]);
-    chart.series.push_back(std::move(series));
+  for (const bool marks : {false, true}) {
+    for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
+      const Arm& arm = results.plan.arms[i];
+      const Axis* const axis = axis_with(axes_of(results.plan, arm), key);
+      if (!axis) continue;
+      if (marks) {
+        add_judged(results, i, *axis, apart, chart, words);
+      } else if (arm.chooser() == arm.name) {
+        report::ChartSeries series = sweep_series(results, arm, *axis);
+        series.colour = i;
+        if (!series.x.empty()) chart.series.push_back(std::move(series));
+      }
+    }
   }
-  chart.series.insert(chart.series.end(), optima.begin(), optima.end());
-  chart.description = words.empty() ? "No run is done." : words + ".";
-  std::string caption = "Mean over the seeds; the band is from the lowest to the highest seed. " + chart.description;
+  chart.description = words.empty() ? "No arm is judged yet." : words + ".";
+  std::string caption = chart.description + apart_text(results, apart);
   if (results.plan.grid.size() > 1) caption += " Other keys of the grid are at the best value for each point.";
-  return {"sweep_" + key, std::move(chart), std::move(caption)};
+  return {"sweep_" + name, std::move(chart), std::move(caption)};
+}
+
+void sort_by_x(report::ChartSeries& series) {
+  std::vector<std::pair<double, double>> points;
+  for (std::size_t i = 0; i < series.x.size(); ++i) points.emplace_back(series.x[i], series.y[i]);
+  std::ranges::sort(points);
+  for (std::size_t i = 0; i < points.size(); ++i) std::tie(series.x[i], series.y[i]) = points[i];
 }
 
 }  // namespace
 
-report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
+report::Figure arms_figure(const Results& results, const std::vector<Overrides>& chosen) {
   report::IntervalChart chart;
-  chart.title = primary ? "Prespecified differences" : "Exploratory differences";
-  chart.x_label = "difference of validation loss (nats per token), with 95% interval; left of 0: the first is better";
-  chart.reference = 0;
-  for (const ContrastResult& result : verdict.contrasts) {
-    if (result.primary != primary) continue;
-    const Paired& paired = result.paired;
-    const bool none = paired.n == 0;
-    chart.entries.push_back({.name = result.name,
-                             .value = none ? kNoValue : paired.difference,
-                             .low = none ? kNoValue : paired.interval.low,
-                             .high = none ? kNoValue : paired.interval.high,
-                             .points = {}});
-    chart.description += result.sentence + ". ";
-  }
-  return {primary ? "contrasts" : "contrasts_exploratory", std::move(chart), ""};
-}
-
-report::Figure arms_figure(const Results& results, const std::vector<Overrides>& best) {
-  report::IntervalChart chart;
-  chart.title = "Every arm at its best point";
+  chart.title = "Every arm at its point";
   chart.x_label = "validation loss at the end (nats per token), with 95% interval of the mean; small dots: single seeds";
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
     const std::string& arm = results.plan.arms[i].name;
-    std::vector<double> losses = finite(losses_of(results, arm, best[i]));
+    std::vector<double> losses = finite(losses_of(results, arm, chosen[i]));
     const Spread spread = spread_of(losses);
-    const std::string name = best[i].empty() ? arm : fmt::format("{} ({})", arm, point_text(best[i]));
+    const std::string name = chosen[i].empty() ? arm : fmt::format("{} ({})", arm, point_text(chosen[i]));
     if (!losses.empty()) chart.description += fmt::format("{}: {:.4f}. ", name, spread.mean);
     chart.entries.push_back({.name = name,
                              .colour = i,
@@ -141,22 +192,64 @@ report::Figure arms_figure(const Results& results, const std::vector<Overrides>&
                              .high = losses.empty() ? kNoValue : spread.interval.high,
                              .points = std::move(losses)});
   }
-  return {
-      "arms", std::move(chart),
-      "The interval of one arm includes the spread between seeds, which the arms share; differences are judged seed by seed. "
-      "Here the best point is chosen on the runs that are shown, which favours arms with more points; contrasts of best points "
-      "choose it on the other seeds."};
+  return {"arms", std::move(chart),
+          "The interval of one arm includes the spread between seeds, which the arms share; differences are judged seed by "
+          "seed."};
 }
 
 std::vector<report::Figure> sweep_figures(const Results& results) {
-  std::vector<report::Figure> figures;
-  for (const Axis& axis : results.plan.grid) {
-    std::vector<double> values;
-    for (const std::string& value : axis.values) values.push_back(number_of(value));
-    if (values.size() < 2 || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) continue;
-    figures.push_back(sweep_figure(results, axis, values));
+  std::vector<std::pair<std::string, std::vector<double>>> swept;  // keys, and their numbers in all arms
+  for (const Arm& arm : results.plan.arms) {
+    for (const Axis& axis : axes_of(results.plan, arm)) {
+      std::vector<double> values;
+      for (const std::string& value : axis.values) values.push_back(number_of(value));
+      if (values.size() < 2 || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) continue;
+      auto found = std::ranges::find(swept, axis.key, [](const auto& entry) { return entry.first; });
+      if (found == swept.end()) found = swept.insert(found, {axis.key, {}});
+      found->second.insert(found->second.end(), values.begin(), values.end());
+    }
   }
+  std::vector<report::Figure> figures;
+  for (const auto& [key, values] : swept) figures.push_back(sweep_figure(results, key, values));
   return figures;
+}
+
+report::Figure amounts_figure(const Results& results) {
+  report::LineChart chart;
+  chart.title = "Validation loss over the amount of decay";
+  chart.x_label = "decay budget: sum over steps and coordinates of |learning rate * weight decay * x|";
+  chart.y_label = "validation loss at the end (nats per token)";
+  const double apart = seeds_apart(results);
+  std::vector<report::ChartSeries> marks;
+  for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
+    const Arm& arm = results.plan.arms[i];
+    const bool tuned = was_tuned(results, arm);
+    report::ChartSeries series;
+    series.name = arm.name;
+    series.colour = i;
+    series.markers = true;
+    for (const Overrides& point : points_of(results, arm.name)) {
+      const std::vector<double> losses = curve_losses(results, arm, point),
+                                budgets = budgets_of(results, arm.name, point, tuned),
+                                judged = finite(losses_of(results, arm.name, point)),
+                                spent = budgets_of(results, arm.name, point, false);
+      if (!losses.empty() && !budgets.empty()) {
+        series.x.push_back(spread_of(budgets).mean);
+        series.y.push_back(spread_of(losses).mean - (tuned ? 0 : apart));
+      }
+      if (!tuned || judged.empty() || spent.empty()) continue;
+      marks.push_back(judged_mark(results, arm, i, spread_of(spent).mean, spread_of(judged).mean - apart));
+    }
+    sort_by_x(series);
+    if (series.x.empty()) continue;
+    chart.description += fmt::format("{}: {:.4f} to {:.4f} at {:.4g} to {:.4g}. ", arm.name, std::ranges::min(series.y),
+                                     std::ranges::max(series.y), series.x.front(), series.x.back());
+    chart.series.push_back(std::move(series));
+  }
+  chart.series.insert(chart.series.end(), marks.begin(), marks.end());
+  return {"amounts", std::move(chart),
+          "Arms on one curve differ by how much they decay; an arm below the others' curve decays better." +
+              apart_text(results, apart)};
 }
 
 }  // namespace cautious::study

@@ -63,25 +63,31 @@ std::vector<CurveFigure> inside_figures();
 // The chart of these series, named and coloured by the caller.
 report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSeries> series, const std::string& who);
 
-// Below, `best` are best_points(results).
+// Below, `chosen` is best_points(results): where each arm is judged.
 
-// Each arm at its best point: mean over the seeds, and the band between the lowest and the highest.
-report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& best,
+// Each arm at its point: mean over the seeds, and the band between the lowest and the highest.
+report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& chosen,
                                  StudyMetrics& metrics);
+// Prespecified: whether decay matters, then the primary contrasts.
 report::Figure contrasts_figure(const Verdict& verdict, bool primary);
-// Every arm at its best point, single seeds as dots.
-report::Figure arms_figure(const Results& results, const std::vector<Overrides>& best);
-// One per axis of the grid with at least two numbers: the lowest mean loss over the other axes, and where each arm is best.
+// Every arm at its point, single seeds as dots.
+report::Figure arms_figure(const Results& results, const std::vector<Overrides>& chosen);
+// One per axis of a grid with at least two numbers: the lowest mean loss over the other axes, and where each arm is judged.
 std::vector<report::Figure> sweep_figures(const Results& results);
+// The loss over what decay has removed, of every arm at every point.
+report::Figure amounts_figure(const Results& results);
 
 report::Table contrasts_table(const Verdict& verdict, bool primary);
-// Every arm at every point.
+report::Table tests_table(const Verdict& verdict);
+// No rows where nothing was chosen.
+report::Table tuning_table(const Results& results);
+// Every arm at every point that is judged.
 report::Table arms_table(const Results& results);
-// Every arm at its best point, in short.
-report::Table best_table(const Results& results, const std::vector<Overrides>& best);
+// Every arm at its point, in short.
+report::Table chosen_table(const Results& results, const std::vector<Overrides>& chosen);
 report::Table runs_table(const Results& results);
-// The keys in which the arms differ, each at its best point.
-report::Table differences_table(const Results& results, const std::vector<Overrides>& best);
+// The keys in which the arms differ, each at its point.
+report::Table differences_table(const Results& results, const std::vector<Overrides>& chosen);
 report::Table paper_table(const Plan& plan);
 // What the runs were made with: the different values that their summaries have of each key.
 report::Table provenance_table(const Results& results);

@@ -14,46 +14,24 @@
 namespace cautious::study {
 namespace {
 
-constexpr std::size_t kManySeeds = 1000;
-
 report::Table table_of(const char* name, const char* title, std::vector<std::string> head, const char* note = "") {
   return {.name = name, .title = title, .head = std::move(head), .rows = {}, .note = note};
 }
 
+// Tables show a few decimals; their CSV has every digit.
+enum class Digits { few, all };
+
 // "0.0123"; "-" for what is not known.
-std::string number_text(double value, int decimals) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "-";
+std::string number_text(double value, int decimals, Digits digits) {
+  if (!std::isfinite(value)) return "-";
+  return digits == Digits::all ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, decimals);
 }
 
 std::string point_cell(const Overrides& point) { return point.empty() ? "-" : point_text(point); }
 
-std::string interval_text(const Interval& interval) {
+std::string interval_text(const Interval& interval, Digits digits) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
-  return fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high);
-}
-
-std::string p_cell(double p) {
-  if (std::isnan(p)) return "-";
-  return p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p);
-}
-
-std::string needed_text(std::size_t needed) {
-  if (needed == 0) return "-";
-  return needed > kManySeeds ? fmt::format("> {}", kManySeeds) : std::to_string(needed);
-}
-
-std::vector<std::string> contrast_row(const ContrastResult& result) {
-  const Paired& paired = result.paired;
-  if (paired.n == 0) return {result.name, "-", "-", "-", "-", "0", "-", "-"};
-  const bool several = paired.n > 1;
-  return {result.name,
-          fmt::format("{:+.4f}", paired.difference),
-          interval_text(paired.interval),
-          p_cell(paired.t_p),
-          several ? p_cell(paired.permutation_p) : "-",
-          std::to_string(paired.n),
-          needed_text(result.needed),
-          several ? number_text(result.detectable, 4) : "-"};
+  return fmt::format("[{}, {}]", number_text(interval.low, 4, digits), number_text(interval.high, 4, digits));
 }
 
 // Of the runs of an arm at a point.
@@ -73,23 +51,23 @@ Group group_of(const Results& results, const std::string& arm, const Overrides& 
   return group;
 }
 
-std::string mean_text(const std::vector<double>& values, int decimals) {
-  return values.empty() ? "-" : number_text(spread_of(values).mean, decimals);
+std::string mean_text(const std::vector<double>& values, int decimals, Digits digits) {
+  return values.empty() ? "-" : number_text(spread_of(values).mean, decimals, digits);
 }
 
-std::vector<std::string> group_row(const Results& results, const std::string& arm, const Overrides& point) {
+std::vector<std::string> group_row(const Results& results, const std::string& arm, const Overrides& point, Digits digits) {
   const Group group = group_of(results, arm, point);
   const bool some = !group.losses.empty();
   const Spread spread = spread_of(group.losses);
   return {arm,
           point_cell(point),
           std::to_string(group.losses.size()),
-          mean_text(group.losses, 4),
-          some ? number_text(spread.sd, 4) : "-",
-          some ? interval_text(spread.interval) : "-",
-          mean_text(group.bits, 4),
-          mean_text(group.accuracies, 4),
-          mean_text(group.budgets, 2)};
+          mean_text(group.losses, 4, digits),
+          some ? number_text(spread.sd, 4, digits) : "-",
+          some ? interval_text(spread.interval, digits) : "-",
+          mean_text(group.bits, 4, digits),
+          mean_text(group.accuracies, 4, digits),
+          mean_text(group.budgets, 2, digits)};
 }
 
 std::string status_text(const FinishedRun& run) {
@@ -97,9 +75,30 @@ std::string status_text(const FinishedRun& run) {
   return run.failure.empty() ? name : fmt::format("{}: {}", name, run.failure);
 }
 
+std::vector<std::string> run_row(const FinishedRun& run, Digits digits) {
+  const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
+  return {run.run.arm,
+          point_cell(run.run.point),
+          std::to_string(run.run.seed),
+          run.run.tuning ? "tuning" : "judged",
+          number_text(run.loss, 4, digits),
+          number_text(run.bits_per_byte, 4, digits),
+          number_text(run.accuracy, 4, digits),
+          ended ? number_text(run.decay_budget, 2, digits) : "-",
+          ended ? number_text(run.seconds, 1, digits) : "-",
+          status_text(run)};
+}
+
+// Whether the plan has judged runs of the arm there that were not left out.
+bool is_judged(const Results& results, const std::string& arm, const Overrides& point) {
+  return std::ranges::any_of(results.runs, [&](const FinishedRun& run) {
+    return !run.run.tuning && run.run.arm == arm && run.run.point == point && run.status != RunStatus::left_out;
+  });
+}
+
 using Settings = std::map<std::string, std::string>;
 
-// Of the arm's first run at its best point; the seed is not a difference.
+// Of the arm's first run at its point; the seed is not a difference.
 Settings settings_of(const Results& results, const Arm& arm, const Overrides& point, std::vector<std::string>& order) {
   const auto run = std::ranges::find_if(
       results.runs, [&](const FinishedRun& r) { return !r.run.tuning && r.run.arm == arm.name && r.run.point == point; });
@@ -118,64 +117,57 @@ Settings settings_of(const Results& results, const Arm& arm, const Overrides& po
 
 }  // namespace
 
-report::Table contrasts_table(const Verdict& verdict, bool primary) {
-  report::Table table = table_of(
-      primary ? "contrasts" : "contrasts_exploratory",
-      primary ? "Prespecified differences of validation loss (nats per token)"
-              : "Exploratory differences of validation loss (nats per token)",
-      {"contrast", "difference", "95% interval", "p (t)", "p (flips)", "seeds", "seeds for 80% power", "detectable"},
-      "Paired by seed: runs of one seed share initial weights and order of data. Negative: the first has the lower loss. Seeds "
-      "for 80% power: how many would find a true difference as large as the one measured; detectable: the smallest difference "
-      "that these seeds find with 80% power. p (t): paired t-test; p (flips): test by flipping signs, which with n seeds is "
-      "never below 2/2^n.");
-  for (const ContrastResult& result : verdict.contrasts) {
-    if (result.primary == primary) table.rows.push_back(contrast_row(result));
-  }
-  return table;
-}
-
 report::Table arms_table(const Results& results) {
   report::Table table =
-      table_of("arms", "Every arm at every point: means over the seeds that are done",
+      table_of("arms", "Every arm at every point that is judged: means over the seeds that are done",
                {"arm", "point", "seeds", "loss", "sd", "95% interval", "bits per byte", "accuracy", "decay budget"});
+  table.csv = {table.head};
   for (const Arm& arm : results.plan.arms) {
-    for (const Overrides& point : points_of(results, arm.name)) table.rows.push_back(group_row(results, arm.name, point));
+    for (const Overrides& point : points_of(results, arm.name)) {
+      if (!is_judged(results, arm.name, point)) continue;
+      table.rows.push_back(group_row(results, arm.name, point, Digits::few));
+      table.csv.push_back(group_row(results, arm.name, point, Digits::all));
+    }
   }
   return table;
 }
 
-report::Table best_table(const Results& results, const std::vector<Overrides>& best) {
-  report::Table table = table_of("best", "Here, each arm at its best point", {"arm", "point", "validation loss", "sd"});
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    const std::vector<std::string> row = group_row(results, results.plan.arms[i].name, best[i]);
-    table.rows.push_back({row[0], row[1], row[3], row[4]});
+report::Table chosen_table(const Results& results, const std::vector<Overrides>& chosen) {
+  report::Table table = table_of("chosen", "Here, each arm at its point", {"arm", "point", "validation loss", "sd"});
+  table.csv = {table.head};
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    for (const Digits digits : {Digits::few, Digits::all}) {
+      const std::vector<std::string> row = group_row(results, results.plan.arms[i].name, chosen[i], digits);
+      (digits == Digits::few ? table.rows : table.csv).push_back({row[0], row[1], row[3], row[4]});
+    }
   }
   return table;
 }
 
 report::Table runs_table(const Results& results) {
   report::Table table = table_of(
-      "runs", "Every run", {"arm", "point", "seed", "loss", "bits per byte", "accuracy", "decay budget", "seconds", "status"},
-      "Loss, bits per byte and accuracy on the validation text, at the end.");
+      "runs", "Every run",
+      {"arm", "point", "seed", "use", "loss", "bits per byte", "accuracy", "decay budget", "seconds", "status"},
+      "Loss, bits per byte and accuracy on the validation text, at the end. Points that were not chosen are not run on the "
+      "judged seeds.");
+  table.csv = {table.head};
   for (const FinishedRun& run : results.runs) {
-    const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
-    table.rows.push_back({run.run.arm, point_cell(run.run.point), std::to_string(run.run.seed), number_text(run.loss, 4),
-                          number_text(run.bits_per_byte, 4), number_text(run.accuracy, 4),
-                          ended ? number_text(run.decay_budget, 2) : "-", ended ? number_text(run.seconds, 1) : "-",
-                          status_text(run)});
+    if (run.status == RunStatus::left_out) continue;
+    table.rows.push_back(run_row(run, Digits::few));
+    table.csv.push_back(run_row(run, Digits::all));
   }
   return table;
 }
 
-report::Table differences_table(const Results& results, const std::vector<Overrides>& best) {
-  report::Table table = table_of("settings", "Settings in which the arms differ, each at its best point", {"key"},
+report::Table differences_table(const Results& results, const std::vector<Overrides>& chosen) {
+  report::Table table = table_of("settings", "Settings in which the arms differ, each at its point", {"key"},
                                  "All other keys are the same; configs/ and runs/*/config.toml have every one. -: the arm has "
                                  "no such key, or it has no effect.");
   std::vector<std::string> order;
   std::vector<Settings> arms;
-  for (std::size_t i = 0; i < best.size(); ++i) {
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
     table.head.push_back(results.plan.arms[i].name);
-    arms.push_back(settings_of(results, results.plan.arms[i], best[i], order));
+    arms.push_back(settings_of(results, results.plan.arms[i], chosen[i], order));
   }
   for (const std::string& key : order) {
     std::vector<std::string> row{key};

@@ -93,7 +93,7 @@ std::filesystem::path write_run_report(const std::filesystem::path& run) {
   return write_files(run, page_of(run, report), figures, report.tables);
 }
 
-constexpr std::array kRead{"plan.toml", "config.toml", "metrics.jsonl", "summary.json", "failure.txt"};
+constexpr std::array kRead{"plan.toml", "looks.jsonl", "config.toml", "metrics.jsonl", "summary.json", "failure.txt"};
 
 // Otherwise it is a run.
 bool is_study(const std::filesystem::path& directory) {

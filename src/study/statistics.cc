@@ -1,4 +1,4 @@
-// Welford's sums, Student's t and noncentral t of Boost.Math, sign flips by enumeration or by drawing.
+// Welford's sums, Student's t of Boost.Math, sign flips by enumeration or by drawing.
 // Values and differences must be finite; the mean of no values is NaN.
 #include "study/statistics.h"
 
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
 #include <cautious/error.h>
@@ -22,13 +21,9 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kIntervalLevel = 0.05;
-constexpr std::size_t kMostExactPairs = 20;
+constexpr std::size_t kMostExactPairs = 24;
 constexpr std::size_t kFlips = 100000;
 constexpr std::uint64_t kFlipSeed = 1;
-
-// Inside these, and below PairedTest::largest_shift(), the series of Boost.Math converge.
-constexpr Range kLevels{0.0001, 0.5, false, false};
-constexpr double kMostPower = 0.9999;
 
 void check_finite(std::span<const double> values, std::string_view what) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -80,16 +75,31 @@ double t_test(std::size_t n, const Moments& differences) {
   return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(static_cast<double>(n - 1)), t));
 }
 
-// Sign patterns of the rest that bring the sum to `far` or further from zero. A tree: no sum is rounded more than n times.
-std::size_t count_far(double sum, std::span<const double> rest, double far) {
-  if (rest.empty()) return std::abs(sum) >= far;
-  return count_far(sum + rest[0], rest.subspan(1), far) + count_far(sum - rest[0], rest.subspan(1), far);
+// The sums of every pattern of signs, sorted. No sum is rounded more often than there are values.
+std::vector<double> signed_sums(std::span<const double> values) {
+  std::vector<double> sums{0};
+  for (const double value : values) {
+    const std::size_t size = sums.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      sums.push_back(sums[i] - value);
+      sums[i] += value;
+    }
+  }
+  std::ranges::sort(sums);
+  return sums;
 }
 
-// The first sign is fixed: the opposite pattern is as far from zero.
+// Every sum of the first half meets those of the second that bring it to `far` or further from zero.
 double exact_flips(std::span<const double> differences, double far) {
-  const auto patterns = std::ldexp(1.0, static_cast<int>(differences.size()) - 1);
-  return static_cast<double>(count_far(differences[0], differences.subspan(1), far)) / patterns;
+  if (far <= 0) return 1;
+  const std::size_t half = differences.size() / 2;
+  const std::vector<double> first = signed_sums(differences.first(half)), second = signed_sums(differences.subspan(half));
+  std::size_t count = 0;
+  for (const double sum : first) {
+    count += static_cast<std::size_t>(second.end() - std::ranges::lower_bound(second, far - sum));
+    count += static_cast<std::size_t>(std::ranges::upper_bound(second, -far - sum) - second.begin());
+  }
+  return static_cast<double>(count) / static_cast<double>(first.size() * second.size());
 }
 
 // The observed signs count as one of the draws: never 0, and the test keeps its level.
@@ -117,29 +127,6 @@ double sign_flip_test(std::span<const double> differences, double rounding) {
   return differences.size() <= kMostExactPairs ? exact_flips(differences, far) : drawn_flips(differences, far);
 }
 
-void check_test(double sd, double power, double level) {
-  base::check_range("the standard deviation", sd, kNonnegative);
-  base::check_range("the level of the test", level, kLevels);
-  base::check_range("the power of the test", power, {level, kMostPower, true, false});
-}
-
-// The two-sided t-test of n pairs at a level. Its power grows with the shift: the true mean over its standard error.
-class PairedTest {
- public:
-  PairedTest(std::size_t n, double level) : freedom_(static_cast<double>(n - 1)), critical_(critical_t(n, level)) {}
-
-  // Beyond it the power is above kMostPower for any n.
-  double largest_shift() const { return 6 * (critical_ + 1); }
-
-  double power(double shift) const {
-    const boost::math::non_central_t t(freedom_, std::min(shift, largest_shift()));
-    return boost::math::cdf(boost::math::complement(t, critical_)) + boost::math::cdf(t, -critical_);
-  }
-
- private:
-  double freedom_, critical_;
-};
-
 }  // namespace
 
 Spread spread_of(std::span<const double> values) {
@@ -165,37 +152,6 @@ Paired paired(std::span<const double> a, std::span<const double> b) {
   const double rounding = 4 * static_cast<double>(n) * std::numeric_limits<double>::epsilon() * size;
   const Moments moments = moments_of(differences);
   return {n, moments.mean, moments.sd, interval_of(n, moments), t_test(n, moments), sign_flip_test(differences, rounding)};
-}
-
-std::size_t pairs_needed(double difference, double sd, double power, double level, std::size_t most) {
-  base::check_range("the size of the difference", std::abs(difference), kNonnegative);
-  check_test(sd, power, level);
-  const auto enough = [&](std::size_t n) {
-    return PairedTest(n, level).power(std::abs(difference) / standard_error(n, sd)) >= power;
-  };
-  if (difference == 0 || most < 2 || !enough(most)) return most + 1;
-  std::size_t low = 2, high = most;
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (enough(middle)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
-double detectable_difference(std::size_t n, double sd, double power, double level) {
-  if (n < 2) return kNaN;
-  check_test(sd, power, level);
-  const PairedTest test(n, level);
-  double low = 0, high = test.largest_shift();
-  while (high - low > 1e-12 * high) {
-    const double middle = low + (high - low) / 2;
-    (test.power(middle) >= power ? high : low) = middle;
-  }
-  return high * standard_error(n, sd);
 }
 
 }  // namespace cautious::study

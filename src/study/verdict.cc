@@ -1,20 +1,31 @@
-// Paired differences of the contrasts and what may be said of them. A contrast of best points is fitted crosswise: the point of
-// a seed is the one that was best on all other seeds, so that no run helps to choose the point it is judged at.
+// The numbers of a verdict. Points are chosen on the tuning seeds alone, so on the judged seeds a study is a table of seeds and
+// arms; a contrast is judged by the residuals of all arms that the plan's contrasts connect with it.
 #include "study/verdict.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include <cautious/error.h>
+#include <cautious/recipe.h>
 
 #include "run/config_table.h"
 
 namespace cautious::study {
 namespace {
 
-constexpr double kLevel = 0.05;
+constexpr double kNoTest = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLowestLevel = 0.0001;  // of a test whose power can be computed
+
+// An arm at a point.
+struct Cell {
+  const Arm* arm;
+  Overrides point;
+};
+
+using Cells = std::vector<Cell>;
 
 const Arm& arm_named(const Plan& plan, const std::string& name) {
   const auto found = std::ranges::find(plan.arms, name, &Arm::name);
@@ -22,68 +33,80 @@ const Arm& arm_named(const Plan& plan, const std::string& name) {
   return *found;
 }
 
-bool is_control_of(const Plan& plan, const std::string& control, const std::string& reference) {
-  return arm_named(plan, control).reference() == reference;
+bool is_complete(const std::vector<double>& losses) {
+  return std::ranges::none_of(losses, [](double loss) { return std::isnan(loss); });
 }
 
-// What a control has in common with its reference arm.
-std::string control_text(const Plan& plan, const std::string& control) {
-  return arm_named(plan, control).density_of.empty() ? "plain decay of the same budget" : "a random mask of the same density";
-}
-
-std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p); }
-
-bool significant(const Paired& paired) { return paired.n >= 2 && paired.t_p < kLevel; }
-
-// "4 seeds", "3 of 4 seeds" where a seed lacks one of the runs.
-std::string seeds_text(const ContrastResult& result) {
-  const std::size_t n = result.paired.n;
-  return n == result.planned ? fmt::format("{} seeds", n) : fmt::format("{} of {} seeds", n, result.planned);
-}
-
-// A t-test that finds what the test without its assumptions does not is said to do so.
-std::string flips_text(const Paired& paired) {
-  if (!significant(paired) || paired.permutation_p < kLevel) return "";
-  const bool lowest = paired.permutation_p <= std::ldexp(2.0, -static_cast<int>(paired.n));
-  return fmt::format(" in a t-test; {} by sign flips{}", p_text(paired.permutation_p),
-                     lowest ? fmt::format(", the lowest that {} seeds can give", paired.n) : "");
-}
-
-// "(95%, 3 seeds, p = 0.034 in a t-test; p = 0.25 by sign flips, the lowest that 3 seeds can give)"
-std::string tests_text(const ContrastResult& result) {
-  return fmt::format("(95%, {}, {}{})", seeds_text(result), p_text(result.paired.t_p), flips_text(result.paired));
-}
-
-double half_width(const Paired& paired) { return (paired.interval.high - paired.interval.low) / 2; }
-
-std::string amount_text(const ContrastResult& result) {
-  return fmt::format("{:.4f} +/- {:.4f} nats {}", std::abs(result.paired.difference), half_width(result.paired),
-                     tests_text(result));
-}
-
-std::string sentence_of(const ContrastResult& result, const std::string& a, const std::string& b) {
-  const Paired& paired = result.paired;
-  if (paired.n == 0) return fmt::format("{} against {}: no seed has both runs done", a, b);
-  if (paired.n == 1) {
-    return fmt::format("{} against {}: {:+.4f} nats from one seed, which says nothing about chance; use more seeds", a, b,
-                       paired.difference);
+// The arms of a study: where each is judged, and which of them the contrasts connect.
+class Arms {
+ public:
+  explicit Arms(const Results& results) : plan_(results.plan), group_(plan_.arms.size()) {
+    for (std::size_t i = 0; i < group_.size(); ++i) group_[i] = i;
+    for (const Contrast& contrast : plan_.contrasts) join(contrast.a, contrast.b);
+    for (const Arm& arm : plan_.arms) {
+      join(arm.name, arm.chooser());
+      choices_.push_back(chosen_point(results, arm.name));
+    }
   }
-  if (significant(paired)) {
-    return fmt::format("{} has a {} validation loss than {}, by {}", a, paired.difference < 0 ? "lower" : "higher", b,
-                       amount_text(result));
+
+  const Choice& choice(const std::string& name) const { return choices_[number_of(name)]; }
+
+  void join(const std::string& a, const std::string& b) {
+    const std::size_t from = of(b), to = of(a);
+    std::ranges::replace(group_, from, to);
   }
-  const std::string needed = result.needed > 1000 ? "more than 1000" : std::to_string(result.needed);
-  return fmt::format(
-      "no difference between {} and {} is detectable: {:+.4f} +/- {:.4f} nats {}; {} seeds find {:.4f} or more with 80% power, "
-      "a difference as small as this one would need {}",
-      a, b, paired.difference, half_width(paired), tests_text(result), paired.n, result.detectable, needed);
+  std::size_t of(const std::string& name) const { return group_[number_of(name)]; }
+  std::vector<const Arm*> with(const std::string& name) const {
+    std::vector<const Arm*> arms;
+    for (const Arm& arm : plan_.arms) {
+      if (of(arm.name) == of(name)) arms.push_back(&arm);
+    }
+    return arms;
+  }
+
+ private:
+  std::size_t number_of(const std::string& name) const {
+    return static_cast<std::size_t>(&arm_named(plan_, name) - plan_.arms.data());
+  }
+
+  const Plan& plan_;
+  std::vector<std::size_t> group_;
+  std::vector<Choice> choices_;
+};
+
+// Losses of the cells that have every seed, each once: arms without weight decay have the same runs.
+std::vector<std::vector<double>> complete_losses(const Results& results, const Cells& cells) {
+  std::vector<std::vector<double>> all;
+  for (const Cell& cell : cells) {
+    std::vector<double> losses = losses_of(results, cell.arm->name, cell.point);
+    if (is_complete(losses) && std::ranges::find(all, losses) == all.end()) all.push_back(std::move(losses));
+  }
+  return all;
 }
 
-ContrastResult judged(const Contrast& contrast, std::string name, const std::vector<double>& a, const std::vector<double>& b) {
+// The name of the axis and its value.
+std::string edge_text(const Arm& arm, const Choice& choice) {
+  Overrides at;
+  std::ranges::copy_if(choice.point, std::back_inserter(at),
+                       [&](const auto& entry) { return std::ranges::find(choice.edges, entry.first) != choice.edges.end(); });
+  return fmt::format("{} is at the edge of its grid ({})", arm.name, point_text(at));
+}
+
+std::string contrast_name(const Contrast& contrast, const Overrides& a, const Overrides& b) {
+  if (a == b && !a.empty()) return fmt::format("{} - {} at {}", contrast.a, contrast.b, point_text(a));
+  return fmt::format("{} - {}", cell_text(contrast.a, a), cell_text(contrast.b, b));
+}
+
+// The difference of a and b at their points; `cells` are those that its residuals are pooled with.
+ContrastResult judged(const Results& results, const Contrast& contrast, const Overrides& point_a, const Overrides& point_b,
+                      const Cells& cells) {
   ContrastResult result;
   result.contrast = contrast;
-  result.name = std::move(name);
   result.primary = contrast.primary;
+  result.point_a = point_a;
+  result.point_b = point_b;
+  result.name = contrast_name(contrast, point_a, point_b);
+  const std::vector<double> a = losses_of(results, contrast.a, point_a), b = losses_of(results, contrast.b, point_b);
   result.planned = a.size();
   std::vector<double> kept_a, kept_b;
   for (std::size_t seed = 0; seed < a.size(); ++seed) {
@@ -92,82 +115,200 @@ ContrastResult judged(const Contrast& contrast, std::string name, const std::vec
     kept_b.push_back(b[seed]);
   }
   result.paired = paired(kept_a, kept_b);
-  if (result.paired.n >= 2) {
-    result.needed = pairs_needed(result.paired.difference, result.paired.sd);
-    result.detectable = detectable_difference(result.paired.n, result.paired.sd);
-  }
-  result.sentence = sentence_of(result, contrast.a, contrast.b);
+  result.complete = kept_a.size() == a.size();
+  const std::vector<std::vector<double>> all = complete_losses(results, cells);
+  const auto at_a = std::ranges::find(all, a), at_b = std::ranges::find(all, b);
+  result.layout =
+      at_a != all.end() && at_b != all.end() && at_a != at_b
+          ? layout_for(all, static_cast<std::size_t>(at_a - all.begin()), static_cast<std::size_t>(at_b - all.begin()))
+          : layout_of({kept_a, kept_b});
+  result.difference = difference_in(result.layout, result.paired.difference);
+  if (result.paired.n >= 2) result.outcome = kept_a == kept_b ? Outcome::same : Outcome::open;
   return result;
 }
 
-ContrastResult best_against_best(const Results& results, const Contrast& contrast) {
-  const bool a_leads = is_control_of(results.plan, contrast.b, contrast.a),
-             b_leads = is_control_of(results.plan, contrast.a, contrast.b);
-  std::vector<std::string> keys;
-  for (const Axis& axis : results.plan.grid) keys.emplace_back(run::without_section(axis.key));
-  const std::string best = fmt::format("best {}", fmt::join(keys, ", "));
-  const std::string where = keys.empty()         ? ""
-                            : a_leads || b_leads ? fmt::format(", at the {} of {}", best, a_leads ? contrast.a : contrast.b)
-                                                 : fmt::format(", each at its {}", best);
-  return judged(contrast, fmt::format("{} - {}{}", contrast.a, contrast.b, where),
-                losses_of(results, contrast.a, best_point(results, contrast.a)),
-                losses_of(results, contrast.b, best_point(results, contrast.b)));
+// What a better choice among the arm's points might gain. None for an arm that another one chooses for.
+double regret_of(const Results& results, const Arm& arm, const Overrides& chosen, const Layout& layout) {
+  const std::vector<Overrides> points = points_of(results, arm.name);
+  if (arm.chooser() != arm.name || points.size() < 2) return 0;
+  const double own = standing_of(tuning_losses_of(results, arm.name, chosen)).mean;
+  double most = 0;
+  for (const Overrides& point : points) {
+    const std::vector<double> losses = tuning_losses_of(results, arm.name, point);
+    if (point == chosen || !is_complete(losses)) continue;
+    most = std::max(most, difference_in(layout, own - standing_of(losses).mean, losses.size()).interval.high);
+  }
+  return most;
 }
 
-void point_by_point(const Results& results, const Contrast& contrast, std::vector<ContrastResult>& all) {
+ContrastResult at_chosen_points(const Results& results, const Contrast& contrast, const Arms& arms) {
+  const Arm &a = arm_named(results.plan, contrast.a), &b = arm_named(results.plan, contrast.b);
+  const Choice &choice_a = arms.choice(a.name), &choice_b = arms.choice(b.name);
+  if (!choice_a.decided || !choice_b.decided) {
+    ContrastResult result;
+    result.contrast = contrast;
+    result.name = fmt::format("{} - {}", a.name, b.name);
+    result.primary = contrast.primary;
+    result.planned = results.plan.seeds.size();
+    result.paired = paired({}, {});
+    result.difference = difference_in({}, kNoTest);
+    return result;
+  }
+  Cells cells;
+  for (const Arm* const arm : arms.with(a.name)) {
+    if (const Choice& choice = arms.choice(arm->name); choice.decided) cells.push_back({arm, choice.point});
+  }
+  ContrastResult result = judged(results, contrast, choice_a.point, choice_b.point, cells);
+  if (a.chooser() == b.chooser()) return result;
+  if (!choice_a.edges.empty()) result.edges.push_back(edge_text(a, choice_a));
+  if (!choice_b.edges.empty()) result.edges.push_back(edge_text(b, choice_b));
+  if (result.outcome == Outcome::open && !result.edges.empty()) result.outcome = Outcome::edge;
+  const bool a_loses = result.difference.value > 0;
+  result.regret = regret_of(results, a_loses ? a : b, a_loses ? choice_a.point : choice_b.point, result.layout);
+  return result;
+}
+
+void point_by_point(const Results& results, const Contrast& contrast, const Arms& arms, std::vector<ContrastResult>& all) {
   const std::vector<Overrides> points_a = points_of(results, contrast.a), points_b = points_of(results, contrast.b);
   for (const Overrides& point : points_a.size() >= points_b.size() ? points_a : points_b) {
-    const Overrides &at_a = points_a.size() == 1 ? points_a[0] : point, &at_b = points_b.size() == 1 ? points_b[0] : point;
-    ContrastResult result =
-        judged(contrast, fmt::format("{} - {}{}{}", contrast.a, contrast.b, point.empty() ? "" : " at ", point_text(point)),
-               losses_of(results, contrast.a, at_a), losses_of(results, contrast.b, at_b));
-    if (!point.empty()) result.sentence = fmt::format("at {} {}", point_text(point), result.sentence);
-    all.push_back(std::move(result));
+    Cells cells;
+    for (const Arm* const arm : arms.with(contrast.a)) {
+      const std::vector<Overrides> points = points_of(results, arm->name);
+      const bool there = std::ranges::find(points, point) != points.end();
+      if (there || points.size() == 1) cells.push_back({arm, there ? point : points.front()});
+    }
+    all.push_back(judged(results, contrast, points_a.size() == 1 ? points_a[0] : point,
+                         points_b.size() == 1 ? points_b[0] : point, cells));
   }
 }
 
-// What a comparison with a control adds to a difference.
-std::string control_clause(const Plan& plan, const ContrastResult& result) {
-  const std::string control = control_text(plan, result.contrast.b);
-  if (result.paired.n < 2) return fmt::format("too few seeds to compare it with {}", control);
-  if (significant(result.paired)) {
-    return fmt::format("it is {} than {}, by {}", result.paired.difference < 0 ? "better" : "worse", control,
-                       amount_text(result));
-  }
-  return fmt::format("not distinguishable from {}: {:+.4f} +/- {:.4f} nats {}", control, result.paired.difference,
-                     half_width(result.paired), tests_text(result));
+const run::RunConfig::Optimizer& optimizer_of(const Results& results, const Arm& arm) {
+  return std::ranges::find(results.runs, arm.name, [](const FinishedRun& r) { return r.run.arm; })->run.config.optimizer;
 }
 
-std::string summary_of(const Plan& plan, const std::vector<ContrastResult>& contrasts) {
-  std::string text;
-  for (const ContrastResult& result : contrasts) {
-    if (!result.primary) continue;
-    const bool control = !text.empty() && is_control_of(plan, result.contrast.b, result.contrast.a);
-    text += (text.empty() ? "" : "; ") + (control ? control_clause(plan, result) : result.sentence);
+std::string_view decay_of(const Results& results, const Arm& arm) { return name_of(optimizer_of(results, arm).recipe.decay); }
+
+// The plain arm that an arm without decay is compared with: one that contrasts connect it with, else one that trains likewise.
+const Arm* plain_beside(const Results& results, const Arms& arms, const Arm& none) {
+  const auto is_plain = [&](const Arm& arm) { return arm.chooser() == arm.name && decay_of(results, arm) == "decoupled"; };
+  for (const Arm* const arm : arms.with(none.name)) {
+    if (is_plain(*arm)) return arm;
   }
-  return text.empty() ? "no contrast was prespecified: everything here is exploratory" : text;
+  const run::RunConfig::Optimizer& own = optimizer_of(results, none);
+  for (const Arm& arm : results.plan.arms) {
+    const run::RunConfig::Optimizer& other = optimizer_of(results, arm);
+    if (is_plain(arm) && own.name == other.name && own.lr == other.lr) return &arm;
+  }
+  return nullptr;
 }
 
-std::string diverged_clause(const Results& results) {
-  const auto count = std::ranges::count(results.runs, RunStatus::diverged, &FinishedRun::status);
-  return count == 0 ? "" : fmt::format("; {} of {} runs diverged and are left out", count, results.runs.size());
+bool between(const Contrast& contrast, const std::string& a, const std::string& b) {
+  return (contrast.a == a && contrast.b == b) || (contrast.a == b && contrast.b == a);
+}
+
+bool at_one_point(const Results& results, const Contrast& contrast) {
+  return contrast.best || (points_of(results, contrast.a).size() < 2 && points_of(results, contrast.b).size() < 2);
+}
+
+// Plain decay against none. It is primary where the plan says so.
+std::vector<Contrast> decay_questions(const Results& results, Arms& arms) {
+  std::vector<Contrast> questions;
+  for (const Arm& none : results.plan.arms) {
+    const Arm* const plain = decay_of(results, none) == "none" ? plain_beside(results, arms, none) : nullptr;
+    if (!plain || (results.plan.tune_seeds.empty() && points_of(results, plain->name).size() > 1)) continue;
+    const bool primary = std::ranges::any_of(results.plan.contrasts, [&](const Contrast& contrast) {
+      return contrast.primary && between(contrast, plain->name, none.name) && at_one_point(results, contrast);
+    });
+    arms.join(plain->name, none.name);
+    questions.push_back({.a = plain->name, .b = none.name, .best = true, .primary = primary});
+  }
+  return questions;
+}
+
+// Every contrast that is tested together.
+std::vector<ContrastResult*> family_of(Verdict& verdict) {
+  std::vector<ContrastResult*> family;
+  for (std::vector<ContrastResult>* const part : {&verdict.decay, &verdict.contrasts}) {
+    for (ContrastResult& result : *part) {
+      if (result.primary && result.outcome == Outcome::open) family.push_back(&result);
+    }
+  }
+  return family;
+}
+
+Power power_of(const Layout& layout, double level) {
+  if (layout.freedom() == 0) return {kNoTest, {kNoTest, kNoTest}, 0, 0, 0};
+  const Interval sd = sd_interval(layout);
+  const double detectable = detectable_difference(layout, 0.8, level), per_sd = layout.sd > 0 ? detectable / layout.sd : 0;
+  const auto needed = [&](double s) { return seeds_needed(kTarget, layout.arms, s, 0.8, level); };
+  return {detectable, {per_sd * sd.low, per_sd * sd.high}, needed(layout.sd), needed(sd.low), needed(sd.high)};
+}
+
+// Contrasts of one layout have the same power.
+void fill_power(Verdict& verdict, double level) {
+  std::vector<const ContrastResult*> known;
+  for (std::vector<ContrastResult>* const part : {&verdict.decay, &verdict.contrasts}) {
+    for (ContrastResult& result : *part) {
+      const auto same =
+          std::ranges::find_if(known, [&](const ContrastResult* other) { return other->layout == result.layout; });
+      result.power = same == known.end() ? power_of(result.layout, level) : (*same)->power;
+      known.push_back(&result);
+    }
+  }
+}
+
+void decide(ContrastResult& result) {
+  if (result.outcome != Outcome::open) return;
+  const Interval& interval = result.difference.interval;
+  if ((std::isnan(result.holm_p) ? result.difference.p : result.holm_p) < kLevel) {
+    result.outcome = result.difference.value < 0 ? Outcome::lower : Outcome::higher;
+  } else if (-kTarget < interval.low && interval.high < kTarget) {
+    result.outcome = Outcome::equal;
+  }
 }
 
 }  // namespace
 
 Verdict verdict_of(const Results& results) {
   Verdict verdict;
+  Arms arms(results);
+  const std::vector<Contrast> questions = decay_questions(results, arms);
+  const auto is_question = [&](const Contrast& contrast) {
+    return at_one_point(results, contrast) &&
+           std::ranges::any_of(questions, [&](const Contrast& asked) { return between(contrast, asked.a, asked.b); });
+  };
+  for (const Contrast& question : questions) {
+    verdict.decay.push_back(at_chosen_points(results, question, arms));
+    ContrastResult& result = verdict.decay.back();
+    if (result.outcome == Outcome::edge) result.outcome = Outcome::open;  // that decay helps does not need the best of it
+  }
   for (const Contrast& contrast : results.plan.contrasts) {
+    if (is_question(contrast)) continue;
     if (contrast.best) {
-      verdict.contrasts.push_back(best_against_best(results, contrast));
+      verdict.contrasts.push_back(at_chosen_points(results, contrast, arms));
     } else {
-      point_by_point(results, contrast, verdict.contrasts);
+      point_by_point(results, contrast, arms, verdict.contrasts);
     }
   }
-  std::stable_partition(verdict.contrasts.begin(), verdict.contrasts.end(), [](const ContrastResult& r) { return r.primary; });
-  verdict.exploratory = static_cast<std::size_t>(
-      std::count_if(verdict.contrasts.begin(), verdict.contrasts.end(), [](const ContrastResult& r) { return !r.primary; }));
-  verdict.sentence = summary_of(results.plan, verdict.contrasts) + diverged_clause(results);
+  std::ranges::stable_partition(verdict.contrasts, &ContrastResult::primary);
+  verdict.exploratory = static_cast<std::size_t>(std::ranges::count(verdict.contrasts, false, &ContrastResult::primary));
+  const std::vector<ContrastResult*> family = family_of(verdict);
+  std::vector<double> p;
+  for (const ContrastResult* result : family) p.push_back(result->difference.p);
+  for (auto* const part : {&verdict.decay, &verdict.contrasts}) {
+    for (ContrastResult& result : *part) result.holm_p = kNoTest;
+  }
+  const std::vector<double> adjusted = holm(p);
+  for (std::size_t i = 0; i < family.size(); ++i) family[i]->holm_p = adjusted[i];
+  verdict.family = family.size();
+  fill_power(verdict, std::max(kLowestLevel, kLevel / static_cast<double>(std::max<std::size_t>(1, verdict.family))));
+  for (const Look& look : looks_of(results.directory)) {
+    if (look != Look{judged_seeds(results), results.plan.tune_seeds.size()}) verdict.looks.push_back(look);
+  }
+  for (auto* const part : {&verdict.decay, &verdict.contrasts}) {
+    for (ContrastResult& result : *part) decide(result);
+  }
+  put_in_words(results, verdict);
   return verdict;
 }
 

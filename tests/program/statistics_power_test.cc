@@ -1,30 +1,27 @@
 // Power and sample sizes against published ones and an integral; intervals and tests against simulated studies.
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <numbers>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "simulated.h"
 #include "study/statistics.h"
 #include "usage_message.h"
 
 namespace cautious::study {
 namespace statistics_power_test {
 
-// Box-Muller, cosine half only.
-class Normal {
- public:
-  explicit Normal(std::uint64_t seed) : engine_(seed) {}
-  double operator()() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
+// Of n pairs: a layout of two arms, whose residuals have an sd of 1 / sqrt(2) of the differences'.
+double detectable_by(std::size_t n, double sd, double power = 0.8, double level = 0.05) {
+  return detectable_difference({.seeds = n, .arms = 2, .sd = sd / std::numbers::sqrt2}, power, level);
+}
 
- private:
-  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
-  std::mt19937_64 engine_;
-};
+std::size_t pairs_needed(double difference, double sd, double power = 0.8, double level = 0.05, std::size_t most = 100000) {
+  return seeds_needed(difference, 2, sd / std::numbers::sqrt2, power, level, most);
+}
 
 constexpr int kStudies = 10000;
 
@@ -46,8 +43,7 @@ double fraction(std::size_t n, double difference, double sd, const Holds& holds,
 }
 
 // P(|T| > critical): the mean's normal distribution, integrated by Simpson's rule over the sd's chi distribution.
-double power_of(std::size_t n, double effect, double critical) {
-  const double freedom = static_cast<double>(n - 1), shift = effect * std::sqrt(static_cast<double>(n));
+double power_of(double freedom, double shift, double critical) {
   const double constant = std::log(2.0) + freedom / 2 * std::log(freedom / 2) - std::lgamma(freedom / 2);
   const auto density = [&](double s) {
     const double power = freedom == 1 ? 0 : (freedom - 1) * std::log(s);
@@ -79,8 +75,8 @@ TEST(Power, PairsNeededForNatsOfLoss) {
 
 // Ten pairs and a difference of one sd: 0.8031 in the correct tail; the other one's 6e-7 does not show.
 TEST(Power, DetectableDifferenceBracketsAPublishedPower) {
-  EXPECT_LT(detectable_difference(10, 1, 0.80305), 1);
-  EXPECT_GT(detectable_difference(10, 1, 0.80315), 1);
+  EXPECT_LT(detectable_by(10, 1, 0.80305), 1);
+  EXPECT_GT(detectable_by(10, 1, 0.80315), 1);
 }
 
 TEST(Power, DetectableDifferenceHasThatPower) {
@@ -88,8 +84,23 @@ TEST(Power, DetectableDifferenceHasThatPower) {
       {2, 12.706204736}, {3, 4.302652730}, {5, 2.776445105}, {10, 2.262157163}, {31, 2.042272456}};
   for (const auto& [n, quantile] : critical) {
     for (const double power : {0.06, 0.3, 0.8, 0.99}) {
-      EXPECT_NEAR(power_of(n, detectable_difference(n, 0.007, power) / 0.007, quantile), power, 1e-7) << n;
+      const double shift = detectable_by(n, 0.007, power) / 0.007 * std::sqrt(static_cast<double>(n));
+      EXPECT_NEAR(power_of(static_cast<double>(n - 1), shift, quantile), power, 1e-7) << n;
     }
+  }
+}
+
+// Quantiles of Student's t for (seeds - 1) (arms - 1) degrees of freedom.
+TEST(Power, OfLayoutsHasTheirDegreesOfFreedom) {
+  const std::vector<std::pair<Layout, double>> critical{{{.seeds = 3, .arms = 3, .sd = 0.005}, 2.776445105},
+                                                        {{.seeds = 3, .arms = 6, .sd = 0.005}, 2.228138852},
+                                                        {{.seeds = 6, .arms = 5, .sd = 0.005}, 2.085963447}};
+  for (const auto& [layout, quantile] : critical) {
+    const double found = detectable_difference(layout),
+                 shift = found / (0.005 * std::sqrt(2 / static_cast<double>(layout.seeds)));
+    EXPECT_NEAR(power_of(static_cast<double>(layout.freedom()), shift, quantile), 0.8, 1e-7) << layout.seeds;
+    EXPECT_EQ(seeds_needed(found * (1 + 1e-9), layout.arms, 0.005), layout.seeds);
+    EXPECT_EQ(seeds_needed(found * (1 - 1e-9), layout.arms, 0.005), layout.seeds + 1);
   }
 }
 
@@ -97,7 +108,7 @@ TEST(Power, BothWaysAgree) {
   for (const std::size_t n : {2u, 3u, 4u, 9u, 50u, 1000u, 99999u}) {
     for (const double power : {0.1, 0.8, 0.9999}) {
       for (const double level : {0.0001, 0.05}) {
-        const double difference = detectable_difference(n, 0.3, power, level);
+        const double difference = detectable_by(n, 0.3, power, level);
         EXPECT_EQ(pairs_needed(difference * (1 + 1e-9), 0.3, power, level), n) << power << " " << level;
         EXPECT_EQ(pairs_needed(difference * (1 - 1e-9), 0.3, power, level), n + 1) << power << " " << level;
       }
@@ -114,17 +125,18 @@ TEST(Power, Extremes) {
   EXPECT_EQ(pairs_needed(0.5, 1, 0.8, 0.05, 34), 34u);
   EXPECT_EQ(pairs_needed(0.5, 1, 0.8, 0.05, 33), 34u);
   EXPECT_EQ(pairs_needed(0.5, 1, 0.8, 0.05, 20), 21u);
-  EXPECT_EQ(detectable_difference(5, 0), 0.0);
-  EXPECT_TRUE(std::isnan(detectable_difference(1, 1)));
-  EXPECT_TRUE(std::isnan(detectable_difference(0, 1)));
+  EXPECT_EQ(detectable_by(5, 0), 0.0);
+  EXPECT_TRUE(std::isnan(detectable_by(1, 1)));
+  EXPECT_TRUE(std::isnan(detectable_by(0, 1)));
 }
 
 TEST(Power, RefusesWhatIsNoTest) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(message([] { pairs_needed(kNaN, 1); }), "the size of the difference is nan; valid: [0, inf)");
   EXPECT_EQ(message([] { pairs_needed(1, kNaN); }), "the standard deviation is nan; valid: [0, inf)");
-  EXPECT_EQ(message([] { detectable_difference(5, -1); }), "the standard deviation is -1; valid: [0, inf)");
-  EXPECT_EQ(message([] { detectable_difference(5, 1, 0.05); }), "the power of the test is 0.05; valid: (0.05, 0.9999]");
+  EXPECT_EQ(message([] { detectable_difference({.seeds = 5, .arms = 2, .sd = -1}); }),
+            "the standard deviation is -1; valid: [0, inf)");
+  EXPECT_EQ(message([] { detectable_by(5, 1, 0.05); }), "the power of the test is 0.05; valid: (0.05, 0.9999]");
   EXPECT_EQ(message([] { pairs_needed(1, 1, 1); }), "the power of the test is 1; valid: (0.05, 0.9999]");
   EXPECT_EQ(message([] { pairs_needed(1, 1, 0.8, 0); }), "the level of the test is 0; valid: [0.0001, 0.5]");
 }
@@ -152,7 +164,7 @@ TEST(Simulated, SignFlipTestKeepsItsLevel) {
 
 TEST(Simulated, TTestHasThePower) {
   for (const std::size_t n : {3u, 5u, 9u}) {
-    const double difference = detectable_difference(n, 0.007);
+    const double difference = detectable_by(n, 0.007);
     EXPECT_NEAR(fraction(n, difference, 0.007, [](const Paired& p) { return p.t_p <= 0.05; }), 0.8, 0.016) << n;
   }
 }

@@ -26,6 +26,7 @@ class StudyReport : public RunFiles {
     write_sample(directory_);
   }
   std::string page() const { return html_of(directory_); }
+  // The first 16 are on tuning seeds; then plain at 0, 0.1, 1 and 3.
   std::filesystem::path run(std::size_t number) const {
     return directory_ / "runs" / expand(read_plan(directory_ / "plan.toml"))[number].folder;
   }
@@ -36,31 +37,57 @@ TEST_F(StudyReport, FilesBesideThePage) {
   EXPECT_EQ(write_report_of(directory_), directory_ / "report.html");
   EXPECT_EQ(content(directory_ / "report.html"), page());
   EXPECT_EQ(names(directory_ / "figures"),
-            (std::set<std::string>{"activation_ratio.svg", "arms.svg", "contrasts.svg", "contrasts_exploratory.svg",
-                                   "decay_budget.svg", "decay_budget_sum.svg", "rms_gradient.svg", "rms_parameters.svg",
-                                   "rms_update.svg", "sweep_weight_decay.svg", "training_loss.svg", "training_loss_end.svg",
-                                   "validation_loss.svg", "validation_loss_end.svg"}));
+            (std::set<std::string>{"activation_ratio.svg", "amounts.svg", "arms.svg", "contrasts.svg",
+                                   "contrasts_exploratory.svg", "decay_budget.svg", "decay_budget_sum.svg", "rms_gradient.svg",
+                                   "rms_parameters.svg", "rms_update.svg", "sweep_weight_decay.svg", "training_loss.svg",
+                                   "training_loss_end.svg", "validation_loss.svg", "validation_loss_end.svg"}));
   std::set<std::string> tables;
-  for (const char* name : {"arms", "best", "contrasts", "contrasts_exploratory", "paper", "provenance", "runs", "settings"}) {
+  for (const char* name :
+       {"arms", "chosen", "contrasts", "contrasts_exploratory", "paper", "provenance", "runs", "settings", "tests", "tuning"}) {
     for (const char* end : {".csv", ".md", ".tex"}) tables.insert(std::string(name) + end);
   }
   EXPECT_EQ(names(directory_ / "tables"), tables);
 }
 
-// The best points differ by exactly 0.1 on every seed, so the interval has no width.
+// The chosen points differ by 0.1 on every seed, so the interval has no width but that of rounding.
 TEST_F(StudyReport, Numbers) {
   write_report_of(directory_);
-  EXPECT_TRUE(csv("contrasts")
-                  .find("\"cwd - plain, each at its best weight_decay\",-0.1000,\"[-0.1000, -0.1000]\",< 0.001,0.250,3,2,") !=
-              std::string::npos)
-      << csv("contrasts");
-  EXPECT_EQ(csv("best"),
-            "arm,point,validation loss,sd\nplain,weight_decay=0.1,2.0000,0.0500\ncwd,weight_decay=1,1.9000,0.0500\n"
-            "none,-,2.5000,0.0500\n");
+  EXPECT_NE(
+      content(directory_ / "tables" / "contrasts.md")
+          .find("| cwd (weight_decay=1) - plain (weight_decay=0.1) | -0.1000 | [-0.1000, -0.1000] | \\< 0.001 | \\< 0.001 | "
+                "lower | 3 |"),
+      std::string::npos)
+      << content(directory_ / "tables" / "contrasts.md");
+  EXPECT_NE(content(directory_ / "tables" / "contrasts.md").find("| plain (weight_decay=0.1) - none | -0.5000 |"),
+            std::string::npos);
   EXPECT_EQ(csv("paper"), "what,number\n\"AdamW, 338M, validation loss\",3.0136\n");
-  EXPECT_EQ(count(csv("runs"), ",done\n"), 23u);
-  EXPECT_NE(csv("runs").find("cwd,weight_decay=1,2,1.9500,2.8133,0.5000,250.00,12.5,done\n"), std::string::npos);
-  EXPECT_EQ(count(csv("contrasts_exploratory"), "\n"), 3u);
+  EXPECT_EQ(count(csv("runs"), ",done\n"), 43u);
+  EXPECT_EQ(count(csv("contrasts_exploratory"), "\n"), 5u);
+  EXPECT_TRUE(
+      csv("tuning").starts_with("arm,point,mean,seed 100000,seed 100001,choice\n"
+                                "plain,weight_decay=0,2.5,2.5,2.5,-\nplain,weight_decay=0.1,2,2,2,chosen\n"))
+      << csv("tuning");
+}
+
+// Every double can be read again.
+TEST_F(StudyReport, TablesForProgramsHaveEveryDigit) {
+  write_report_of(directory_);
+  const Results results = read_results(directory_);
+  const std::string runs = csv("runs");
+  for (const FinishedRun& run : results.runs) {
+    EXPECT_NE(runs.find(fmt::format("{},{},{},{},{},{},0.5,{},12.5,done\n", run.run.arm,
+                                    run.run.point.empty() ? "-" : point_text(run.run.point), run.run.seed,
+                                    run.run.tuning ? "tuning" : "judged", run.loss, run.bits_per_byte, run.decay_budget)),
+              std::string::npos)
+        << run.run.folder;
+  }
+  EXPECT_NE(runs.find("1.95,2.813255"), std::string::npos);
+  const ContrastResult result = verdict_of(results).contrasts.at(0);
+  EXPECT_NE(csv("contrasts")
+                .find(fmt::format(",{},{},{},", result.difference.value, result.difference.interval.low,
+                                  result.difference.interval.high)),
+            std::string::npos)
+      << csv("contrasts");
 }
 
 TEST_F(StudyReport, OnlyKeysThatDiffer) {
@@ -76,9 +103,9 @@ TEST_F(StudyReport, OnlyKeysThatDiffer) {
 
 TEST_F(StudyReport, ThePageNeedsNothingElse) {
   const std::string html = page();
-  EXPECT_EQ(count(html, "<img class=\"still\""), 14u);
-  EXPECT_EQ(count(html, "src=\"data:image/svg+xml;base64,"), 14u);
-  EXPECT_EQ(count(html, "src="), 14u);
+  EXPECT_EQ(count(html, "<img class=\"still\""), 15u);
+  EXPECT_EQ(count(html, "src=\"data:image/svg+xml;base64,"), 15u);
+  EXPECT_EQ(count(html, "src="), 15u);
   EXPECT_EQ(count(html, "<link "), 1u);
   EXPECT_NE(html.find("<link rel=\"icon\" href=\"data:,\">"), html.npos);
   EXPECT_EQ(count(html, "@import"), 0u);
@@ -95,23 +122,28 @@ TEST_F(StudyReport, TextOfThePlanIsText) {
 
 TEST_F(StudyReport, SaysWhatItMustSay) {
   const std::string html = page();
-  for (const char* words : {"23 of 23 runs done; 3 arms, 3 seeds.", "312 thousand parameters on 16.4 million tokens",
-                            "2 exploratory comparisons", "asks for p &lt; 0.025", "cautious study plan.toml --out again",
-                            "<td>A CPU</td>", "plain is best at 0.1 (2.0000); cwd is best at 1 (1.9000)"}) {
+  for (const char* words :
+       {"43 of 43 runs done; 3 arms, 3 seeds and 2 tuning seeds.", "312 thousand parameters on 16.4 million tokens",
+        "4 exploratory comparisons", "asks for p &lt; 0.013", "cautious study plan.toml --out again", "<td>A CPU</td>",
+        "plain is judged at 0.1 (2.0000); cwd is judged at 1 (1.9000)"}) {
     EXPECT_NE(html.find(words), html.npos) << words;
   }
-  EXPECT_NE(html.find("<p class=\"verdict\">cwd has a lower validation loss than plain, by 0.1000"), html.npos);
+  const std::size_t decay = html.find("<p class=\"verdict\">Weight decay helps here: plain (weight_decay=0.1) has a lower"),
+                    cwd = html.find("<p class=\"verdict\">cwd (weight_decay=1) has a lower validation loss than plain");
+  EXPECT_NE(cwd, html.npos);
+  EXPECT_LT(decay, cwd);
+  EXPECT_LT(cwd, html.find("<h2"));
   EXPECT_EQ(html.find("provisional"), html.npos);
 }
 
 TEST_F(StudyReport, RunsThatAreNotDone) {
-  std::filesystem::remove_all(run(0));
-  std::filesystem::remove(run(1) / "summary.json");
-  write_sample_summary(run(2), 9, "diverged");
-  std::filesystem::remove(run(3) / "summary.json");
-  store(run(3) / "failure.txt", "first\nno <space> left\n");
+  std::filesystem::remove_all(run(17));
+  std::filesystem::remove(run(18) / "summary.json");
+  write_sample_summary(run(19), 9, "diverged");
+  std::filesystem::remove(run(21) / "summary.json");
+  store(run(21) / "failure.txt", "first\nno <space> left\n");
   const std::string html = page();
-  EXPECT_NE(html.find("19 of 23 runs done, 1 waiting, 1 running, 1 diverged, 1 failed; "), html.npos);
+  EXPECT_NE(html.find("39 of 43 runs done, 1 waiting, 1 running, 1 diverged, 1 failed; "), html.npos);
   EXPECT_NE(html.find("The study has not ended: everything below is provisional."), html.npos);
   EXPECT_NE(html.find("<td>failed: no &lt;space&gt; left</td>"), html.npos);
 }
@@ -119,20 +151,20 @@ TEST_F(StudyReport, RunsThatAreNotDone) {
 TEST_F(StudyReport, NothingHasRun) {
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "runs")) std::filesystem::remove_all(entry.path());
   const std::string html = page();
-  EXPECT_NE(html.find("0 of 23 runs done, 23 waiting;"), html.npos);
+  EXPECT_NE(html.find("0 of 43 runs done, 43 waiting;"), html.npos);
   EXPECT_NE(html.find("These runs are small."), html.npos);
   EXPECT_EQ(html.find("Provenance"), html.npos);
   EXPECT_EQ(html.find(">nan<"), html.npos);
 }
 
 TEST_F(StudyReport, OfOneRun) {
-  EXPECT_EQ(write_report_of(run(0)), run(0) / "report.html");
-  const std::string html = content(run(0) / "report.html");
+  EXPECT_EQ(write_report_of(run(18)), run(18) / "report.html");
+  const std::string html = content(run(18) / "report.html");
   EXPECT_EQ(count(html, "<img class=\"still\""), 8u);
   EXPECT_NE(html.find("<td>decay_budget</td><td>250</td>"), html.npos);
-  EXPECT_TRUE(names(run(0) / "figures").contains("loss.svg"));
-  std::filesystem::remove(run(0) / "metrics.jsonl");
-  EXPECT_NE(html_of(run(0)).find("There are no metrics yet."), std::string::npos);
+  EXPECT_TRUE(names(run(18) / "figures").contains("loss.svg"));
+  std::filesystem::remove(run(18) / "metrics.jsonl");
+  EXPECT_NE(html_of(run(18)).find("There are no metrics yet."), std::string::npos);
 }
 
 TEST_F(StudyReport, OtherDirectoriesAreRefused) {
@@ -147,7 +179,7 @@ TEST_F(StudyReport, OtherDirectoriesAreRefused) {
 }
 
 TEST_F(StudyReport, DamagedMetricsNameFileAndLine) {
-  store(run(8) / "metrics.jsonl", "{\"step\":1,\"loss\":2}\nnonsense\n");
+  store(run(17) / "metrics.jsonl", "{\"step\":1,\"loss\":2}\nnonsense\n");
   EXPECT_NE(refused(Fault::data, [&] { page(); }).find("metrics.jsonl: line 2"), std::string::npos);
 }
 

@@ -20,7 +20,7 @@ seeds = [0, 1, 2]
 model.preset = "nano-100k"
 data.path = "gcide"
 [grid]
-"optimizer.weight_decay" = [0.1, 1.0]
+"optimizer.weight_decay" = [0, 0.1, 1.0, 3.0]
 [[arm]]
 name = "plain"
 optimizer.decay = "decoupled"
@@ -44,12 +44,17 @@ what = "AdamW, 338M, validation loss"
 number = "3.0136"
 )";
 
-// plain is best at 0.1 (mean 2), cwd at 1 (mean 1.9), none has 2.5; seeds are 0.05 apart, tuning seeds in the middle.
+inline double sample_lambda(const PlannedRun& run) { return run.arm == "none" ? 0 : run.config.optimizer.recipe.weight_decay; }
+
+// plain is best at 0.1 (mean 2), cwd at 1 (mean 1.9), no decay has 2.5; seeds are 0.05 apart, tuning seeds in the middle.
 inline double sample_loss(const PlannedRun& run) {
-  const bool large = !run.point.empty() && std::stod(run.point.front().second) == 1;
-  const double loss = run.arm == "plain" ? (large ? 2.2 : 2.0) : run.arm == "cwd" ? (large ? 1.9 : 2.1) : 2.5;
-  return run.tuning ? loss : loss + 0.05 * (static_cast<double>(run.seed) - 1);
+  const double lambda = sample_lambda(run);
+  const bool cautious = run.arm == "cwd";
+  const double loss = lambda == 0 ? 2.5 : lambda == 0.1 ? (cautious ? 2.1 : 2.0) : lambda == 1 ? (cautious ? 1.9 : 2.2) : 2.3;
+  return loss + (run.tuning ? 0 : 0.05 * (static_cast<double>(run.seed) - 1));
 }
+
+inline double sample_budget(const PlannedRun& run) { return (run.arm == "cwd" ? 100 : 250) * sample_lambda(run); }
 
 inline constexpr int kSampleSteps = 1000, kSampleEvery = 5;
 
@@ -65,11 +70,12 @@ inline void write_sample_metrics(const std::filesystem::path& folder, double los
   }
 }
 
-inline void write_sample_summary(const std::filesystem::path& folder, double loss, std::string_view status) {
+inline void write_sample_summary(const std::filesystem::path& folder, double loss, std::string_view status,
+                                 double budget = 250) {
   std::ofstream(folder / "summary.json") << fmt::format(
-      R"({{"status":"{}","val_loss":{},"val_bpb":{},"val_accuracy":0.5,"decay_budget":250,"seconds":12.5,"parameters":312448,)"
+      R"({{"status":"{}","val_loss":{},"val_bpb":{},"val_accuracy":0.5,"decay_budget":{},"seconds":12.5,"parameters":312448,)"
       R"("tokens":16384000,"version":"0.1.0","git":"0123456789ab","compiler":"GCC","cpu":"A CPU","blas":"A BLAS","threads":1}})",
-      status, loss, loss / std::log(2.0));
+      status, loss, loss / std::log(2.0), budget);
 }
 
 // All runs are done.
@@ -81,7 +87,7 @@ inline void write_sample(const std::filesystem::path& directory) {
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "config.toml") << to_toml(run.config);
     write_sample_metrics(folder, sample_loss(run));
-    write_sample_summary(folder, sample_loss(run), "done");
+    write_sample_summary(folder, sample_loss(run), "done", sample_budget(run));
   }
 }
 

@@ -1,0 +1,227 @@
+// What a report shows of the verdict: the differences, how they were tested, and how the points were chosen.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "study/report_parts.h"
+
+namespace cautious::study {
+namespace {
+
+constexpr std::size_t kManySeeds = 1000;
+constexpr std::array kOutcomes{"lower",         "higher",      "practically equal", "not detectable", "edge of the grid",
+                               "the same runs", "too few runs"};
+
+std::string outcome_text(Outcome outcome) { return kOutcomes.at(static_cast<std::size_t>(outcome)); }
+
+std::string exact_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+
+std::string rounded(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; }
+
+std::string range_text(const Interval& interval) {
+  if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
+  return fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high);
+}
+
+std::string p_cell(double p) {
+  if (std::isnan(p)) return "-";
+  return p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p);
+}
+
+std::string count_cell(std::size_t needed) {
+  return needed > kManySeeds ? fmt::format("> {}", kManySeeds) : std::to_string(needed);
+}
+
+std::string needed_cell(const Power& power) {
+  if (power.needed == 0) return "-";
+  return fmt::format("{} [{}, {}]", count_cell(power.needed), count_cell(power.needed_low), count_cell(power.needed_high));
+}
+
+std::string detectable_cell(const Power& power) {
+  if (!std::isfinite(power.detectable)) return "-";
+  return fmt::format("{:.4f} {}", power.detectable, range_text(power.detectable_interval));
+}
+
+std::vector<std::string> difference_row(const ContrastResult& result) {
+  const Difference& difference = result.difference;
+  return {result.name,
+          result.paired.n > 0 ? fmt::format("{:+.4f}", difference.value) : "-",
+          range_text(difference.interval),
+          p_cell(difference.p),
+          p_cell(result.holm_p),
+          outcome_text(result.outcome),
+          std::to_string(result.paired.n)};
+}
+
+std::vector<std::string> test_row(const ContrastResult& result) {
+  const bool several = result.paired.n > 1;
+  return {result.name,
+          std::to_string(result.layout.arms),
+          std::to_string(result.layout.freedom()),
+          rounded(result.layout.sd),
+          several ? p_cell(result.paired.t_p) : "-",
+          several ? p_cell(result.paired.permutation_p) : "-",
+          detectable_cell(result.power),
+          needed_cell(result.power)};
+}
+
+const std::vector<std::string> kExactHead{"contrast",
+                                          "a",
+                                          "point of a",
+                                          "b",
+                                          "point of b",
+                                          "outcome",
+                                          "seeds",
+                                          "planned seeds",
+                                          "difference",
+                                          "low",
+                                          "high",
+                                          "p",
+                                          "p (Holm)",
+                                          "pooled arms",
+                                          "df",
+                                          "sd",
+                                          "paired sd",
+                                          "p (paired)",
+                                          "p (flips)",
+                                          "detectable",
+                                          "detectable low",
+                                          "detectable high",
+                                          "seeds for target",
+                                          "seeds low",
+                                          "seeds high",
+                                          "choice may cost"};
+
+std::vector<std::string> exact_row(const ContrastResult& result) {
+  const Difference& difference = result.difference;
+  const Power& power = result.power;
+  return {result.name,
+          result.contrast.a,
+          point_text(result.point_a),
+          result.contrast.b,
+          point_text(result.point_b),
+          outcome_text(result.outcome),
+          std::to_string(result.paired.n),
+          std::to_string(result.planned),
+          exact_text(difference.value),
+          exact_text(difference.interval.low),
+          exact_text(difference.interval.high),
+          exact_text(difference.p),
+          exact_text(result.holm_p),
+          std::to_string(result.layout.arms),
+          std::to_string(result.layout.freedom()),
+          exact_text(result.layout.sd),
+          exact_text(result.paired.sd),
+          exact_text(result.paired.t_p),
+          exact_text(result.paired.permutation_p),
+          exact_text(power.detectable),
+          exact_text(power.detectable_interval.low),
+          exact_text(power.detectable_interval.high),
+          std::to_string(power.needed),
+          std::to_string(power.needed_low),
+          std::to_string(power.needed_high),
+          exact_text(result.regret)};
+}
+
+std::vector<const ContrastResult*> shown(const Verdict& verdict, bool primary) {
+  std::vector<const ContrastResult*> all;
+  if (primary) {
+    for (const ContrastResult& result : verdict.decay) all.push_back(&result);
+  }
+  for (const ContrastResult& result : verdict.contrasts) {
+    if (result.primary == primary) all.push_back(&result);
+  }
+  return all;
+}
+
+}  // namespace
+
+report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
+  report::IntervalChart chart;
+  chart.title = primary ? "Prespecified differences" : "Exploratory differences";
+  chart.x_label = "difference of validation loss (nats per token), with 95% interval; left of 0: the first is better";
+  chart.reference = 0;
+  for (const ContrastResult* const result : shown(verdict, primary)) {
+    chart.entries.push_back({.name = result->name,
+                             .value = result->difference.value,
+                             .low = result->difference.interval.low,
+                             .high = result->difference.interval.high,
+                             .points = {}});
+    chart.description += result->sentence + ". ";
+  }
+  return {primary ? "contrasts" : "contrasts_exploratory", std::move(chart), ""};
+}
+
+report::Table contrasts_table(const Verdict& verdict, bool primary) {
+  report::Table table{.name = primary ? "contrasts" : "contrasts_exploratory",
+                      .title = primary ? "Prespecified differences of validation loss (nats per token)"
+                                       : "Exploratory differences of validation loss (nats per token)",
+                      .head = {"contrast", "difference", "95% interval", "p", "p (Holm)", "outcome", "seeds"},
+                      .rows = {},
+                      .note =
+                          "Runs of one seed share initial weights and order of data. Negative: the first has the lower "
+                          "loss. p: t-test with the residuals of all arms; p (Holm): corrected for the number of "
+                          "prespecified differences, and the one that decides about them.",
+                      .csv = {kExactHead}};
+  for (const ContrastResult* const result : shown(verdict, primary)) {
+    table.rows.push_back(difference_row(*result));
+    table.csv.push_back(exact_row(*result));
+  }
+  return table;
+}
+
+report::Table tests_table(const Verdict& verdict) {
+  report::Table table{
+      .name = "tests",
+      .title = "How the differences were tested, and what would be found",
+      .head = {"contrast", "arms", "df", "sd", "p (paired)", "p (flips)", "detectable", "seeds for 0.005"},
+      .rows = {},
+      .note =
+          "arms, df, sd: whose residuals the test pools, their degrees of freedom and standard deviation; 2 arms are the "
+          "paired t-test of the two. p (paired), p (flips): that t-test, and the test by flipping signs, which with n seeds "
+          "is never below 2/2^n; for comparison. detectable: the smallest true difference that these seeds find with 80% "
+          "power; seeds for 0.005: how many find 0.005 nats, the size of the paper's differences. In brackets, what the "
+          "95% interval of the sd makes of them."};
+  for (const bool primary : {true, false}) {
+    for (const ContrastResult* const result : shown(verdict, primary)) table.rows.push_back(test_row(*result));
+  }
+  return table;
+}
+
+report::Table tuning_table(const Results& results) {
+  report::Table table{.name = "tuning",
+                      .title = "Choice of the points: validation loss on the tuning seeds",
+                      .head = {"arm", "point", "mean"},
+                      .rows = {},
+                      .note =
+                          "Every arm is judged, on other seeds, at the point with the lowest mean of those where all runs "
+                          "are done. A choice at the edge of the grid may not be the best there is."};
+  for (const std::uint64_t seed : results.plan.tune_seeds) table.head.push_back(fmt::format("seed {}", seed));
+  table.head.push_back("choice");
+  table.csv = {table.head};
+  for (const Arm& arm : results.plan.arms) {
+    const std::vector<Overrides> points = points_of(results, arm.name);
+    if (points.size() < 2 || arm.chooser() != arm.name || results.plan.tune_seeds.empty()) continue;
+    const Choice choice = chosen_point(results, arm.name);
+    for (const Overrides& point : points) {
+      const std::vector<double> losses = tuning_losses_of(results, arm.name, point);
+      const double mean = standing_of(losses).mean;
+      std::vector<std::string> row{arm.name, point_text(point), rounded(mean)},
+          exact{arm.name, point_text(point), exact_text(mean)};
+      for (const double loss : losses) {
+        row.push_back(rounded(loss));
+        exact.push_back(exact_text(loss));
+      }
+      const bool chosen = choice.decided && choice.point == point;
+      row.emplace_back(!chosen ? "-" : choice.edges.empty() ? "chosen" : "chosen, at the edge");
+      exact.push_back(row.back());
+      table.rows.push_back(std::move(row));
+      table.csv.push_back(std::move(exact));
+    }
+  }
+  return table;
+}
+
+}  // namespace cautious::study
