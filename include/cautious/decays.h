@@ -1,7 +1,8 @@
-// All decays. A decay of Algorithm 1's form answers one question per coordinate: does it decay? layerwise and selective first
-// look at the whole tensor. To add one: a struct with its fields, its mask, and a word in the list at the end.
+// All decays. A decay of Algorithm 1's form answers one question per coordinate: does it decay? Some look at the whole tensor
+// first. To add one: a struct with its fields, its mask, and a word in the list at the end.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
@@ -9,6 +10,7 @@
 
 #include <cautious/detail/field.h>
 #include <cautious/detail/scalar.h>
+#include <cautious/detail/size_bins.h>
 
 namespace cautious {
 
@@ -24,9 +26,25 @@ struct Decoupled {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-// Cautious weight decay (Algorithm 1): decay unless direction and parameter have strictly opposite signs.
+// Whose signs the mask of cautious decay compares with the parameter's.
+enum class MaskBy { direction, momentum };
+
+constexpr auto names_of(MaskBy) { return std::array<std::string_view, 2>{"direction", "momentum"}; }
+
+// Cautious weight decay (Algorithm 1): decay unless direction and parameter have strictly opposite signs. Where a rule shapes
+// its direction (Muon, Lion-K), `momentum` compares with the first moment after this step's update, as the flow of Table 1
+// does.
 struct Cautious {
   static constexpr std::string_view name = "cautious";
+  MaskBy mask = MaskBy::direction;
+  static constexpr auto fields() {
+    return std::tuple{Choice{"mask", &Cautious::mask, "whose signs decide; momentum: for a rule that shapes its direction"}};
+  }
+};
+
+// The opposite of cautious decay: decay where direction and parameter have strictly opposite signs.
+struct Opposed {
+  static constexpr std::string_view name = "opposed";
   static constexpr auto fields() { return std::tuple{}; }
 };
 
@@ -46,7 +64,17 @@ struct Random {
   }
 };
 
-// Ablation of the paper: one gate per tensor, <u, x> >= 0. Resolved once per tensor and step to decoupled or none.
+// Control: the mask of cautious decay without its signs. A coin per coordinate and step, whose odds are how often cautious
+// decay would have struck this tensor in this step among parameters of about this size (docs/spec.md, "Bins of size"): the same
+// density and, on average, the same amount.
+struct Shuffled {
+  static constexpr std::string_view name = "shuffled";
+  static constexpr bool random = true;
+  static constexpr bool binned = true;
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+// Ablation of the paper: one gate per tensor, <u, x> >= 0.
 struct Layerwise {
   static constexpr std::string_view name = "layerwise";
   static constexpr auto fields() { return std::tuple{}; }
@@ -68,6 +96,14 @@ struct Anchored {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
+// What a decay that looks at the whole tensor first may know of it, when u is complete. S is a number in double, or a tensor of
+// one; odds[bin] are of 2^24, and only there for a decay that is `binned`.
+template <class S, class Odds>
+struct Seen {
+  S ux, g_away, away2, stepped2;  // <u, x>, <g, x - x0>, |x - x0|^2 and |y - x0|^2 with y = x - lr u
+  Odds odds;
+};
+
 namespace CAUTIOUS_ISA {
 
 // What a decay may look at to decide about a coordinate; or, as tensors, about all of them.
@@ -77,6 +113,7 @@ struct Lane {
   V g;       // the gradient
   V pull;    // what decay shrinks: x, or x - x0 with an anchor
   I chance;  // uniform in [0, 2^24); zero unless the decay is random
+  V by;      // whose signs decide: u, or the momentum where the decay's field `mask` says so
 };
 
 // mask<T>(decay) makes a decay ready for a step: a function from a lane to whether it decays. Fields become numbers of type T
@@ -93,7 +130,12 @@ auto mask(const Decoupled&) {
 
 template <class T>
 auto mask(const Cautious&) {
-  return [](const auto& at) { return !(signed_product(at.u, at.pull) < 0); };
+  return [](const auto& at) { return !(signed_product(at.by, at.pull) < 0); };
+}
+
+template <class T>
+auto mask(const Opposed&) {
+  return [](const auto& at) { return signed_product(at.u, at.pull) < 0; };
 }
 
 template <class T>
@@ -113,27 +155,48 @@ auto mask(const Anchored&) {
   return mask<T>(Cautious{});
 }
 
-// Whether all of a tensor decays, from the sum of u x.
-template <class S>
-auto gate(const Layerwise&, S ux) {
-  return ux >= 0;
+// A decay that looks at the whole tensor first has mask<T>(decay, seen).
+template <class T, class Whole>
+auto mask(const Layerwise&, const Whole& seen) {
+  return [on = seen.ux >= 0](const auto&) { return on; };
 }
 
-// The part r of y - x0 that decays, from the sums of g (x - x0), (x - x0)^2 and (y - x0)^2.
-template <class S>
-S projection(const Selective&, S g_away, S away2, S stepped2) {
-  const S away = sqrt(away2), stepped = sqrt(stepped2);
-  return select(g_away > 0 && !(stepped == 0), clamp((stepped - away) / stepped, 0.0, 1.0), 0.0);
+template <class T, class Whole>
+auto mask(const Shuffled&, const Whole& seen) {
+  return [odds = seen.odds](const auto& at) { return at.chance < odds[size_bin<T>(high_word(at.pull))]; };
 }
+
+// Or, if it is not of Algorithm 1's form, the part r of y - x0 that decays.
+template <class Whole>
+auto projection(const Selective&, const Whole& seen) {
+  const auto away = sqrt(seen.away2), stepped = sqrt(seen.stepped2);
+  return select(seen.g_away > 0 && !(stepped == 0), clamp((stepped - away) / stepped, 0.0, 1.0), 0.0);
+}
+
+template <class D>
+inline constexpr bool kLooksFirst = !requires(D d) {
+  mask<float>(d);
+};
+
+template <class D>
+inline constexpr bool kProjects = requires(D d, Seen<double, int> seen) {
+  projection(d, seen);
+};
 
 }  // namespace CAUTIOUS_ISA
 
-using Decay = std::variant<None, Decoupled, Cautious, Gradient, Random, Layerwise, Selective, Anchored>;
+using Decay = std::variant<None, Decoupled, Cautious, Opposed, Gradient, Random, Shuffled, Layerwise, Selective, Anchored>;
 
 // Whether the decay pulls toward x0 instead of 0.
 template <class D>
 inline constexpr bool kAnchored = requires {
   D::anchored;
+};
+
+// Whether the decay chooses whose signs decide.
+template <class D>
+inline constexpr bool kMaskBy = requires(D d) {
+  d.mask;
 };
 
 // Whether the decay draws random bits.
@@ -142,8 +205,23 @@ inline constexpr bool kRandom = requires {
   D::random;
 };
 
+// Whether the decay needs to know how often cautious decay would strike, by bins of size.
+template <class D>
+inline constexpr bool kBinned = requires {
+  D::binned;
+};
+
 inline bool has_anchor(const Decay& decay) {
   return std::visit([]<class D>(const D&) { return kAnchored<D>; }, decay);
+}
+
+inline bool by_momentum(const Decay& decay) {
+  return std::visit(
+      []<class D>(const D& d) {
+        if constexpr (kMaskBy<D>) return d.mask == MaskBy::momentum;
+        return false;
+      },
+      decay);
 }
 
 inline bool is_random(const Decay& decay) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -85,7 +86,7 @@ struct Options {
     return std::tuple{
         Choice{"moments", &Options::moments, "type of the moments; those of f64 parameters are f64", kMoments},
         Choice{"rounding", &Options::rounding, "rounding of bf16 parameters"},
-        Field{"seed", &Options::seed, kSeed, "seed of decay random and stochastic rounding"},
+        Field{"seed", &Options::seed, kSeed, "seed of the decays random and shuffled, and of stochastic rounding"},
         Field{"grad_clip", &Options::grad_clip, kNonnegative, "clip the whole gradient to this norm; 0: off"},
         Field{"update_rms_clip", &Options::update_rms_clip, kNonnegative, "clip a tensor's direction u to this RMS; 0: off"}};
   }
@@ -119,6 +120,9 @@ struct StepInput {
   double lr = 0;
   double lr_max = 0;        // peak of the schedule; needed by the couplings corrected and independent
   double decay_factor = 1;  // of a weight-decay schedule
+  // One more factor for the weight decay of each tensor, in the order they were added; empty: 1. Like the other numbers of a
+  // step it is not part of the state.
+  std::span<const double> tensor_factors = {};
 };
 
 // A piece of a tensor's state: "m", "v", "low" (split rounding) or "x0" (anchor).

@@ -54,6 +54,9 @@ std::vector<std::string> decay_names();
 // The decay of that name with its defaults.
 Decay decay(std::string_view name);
 
+// The same decay beside another rule: a mask by the momentum is one by the direction where the rule does not shape it.
+Decay decay_for(const Rule& rule, Decay decay);
+
 std::string_view name_of(const Rule& rule);
 std::string_view name_of(const Decay& decay);
 
@@ -67,7 +70,7 @@ void set(Recipe& recipe, std::string_view field, std::string_view value);
 // Throws an Error if a member set directly is out of range.
 void check(const Recipe& recipe);
 
-// One line, "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=cautious coupling=plain weight_decay=0.1"; equal lines, equal recipes.
+// One line, "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=decoupled coupling=plain weight_decay=0.1"; equal lines, equal recipes.
 std::string to_string(const Recipe& recipe);
 
 // The recipe of such a line: a named recipe, then FIELD=VALUE for those fields that differ from it, as in

@@ -42,7 +42,7 @@ struct Settings {
   Rounding rounding = Rounding::nearest;  // of bf16 parameters
   Nonfinite nonfinite = Nonfinite::propagate;
   double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
-  std::uint64_t seed = 0;      // of the random decay and stochastic rounding
+  std::uint64_t seed = 0;      // of random decays and stochastic rounding
   bool generic = false;        // ATen operations also for tensors on the CPU
 
   // Those of the core; ranges and help are there.

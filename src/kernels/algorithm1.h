@@ -140,12 +140,21 @@ inline void add_squares(const T* u, const T* g, const T* x, std::size_t n, kerne
 
 // Stage 2 over a tile.
 
-template <class D, class T>
-using MaskOf = decltype(mask<T>(D{}));
+template <class T, class D, class Whole>
+auto ready_mask(const D& decay, const Whole& seen) {
+  if constexpr (kLooksFirst<D>) {
+    return mask<T>(decay, seen);
+  } else {
+    return mask<T>(decay);
+  }
+}
 
-template <class D, bool sums, class T, class N>
+template <class D, class T>
+using MaskOf = decltype(ready_mask<T>(D{}, kernels::SeenNumbers{}));
+
+template <class D, bool sums, bool momentum, class T, class N>
 inline void apply_tile(const kernels::Terms<T>& terms, const T* __restrict u, const T* __restrict g, T* __restrict x,
-                       const T* __restrict x0, std::uint64_t start, N n, kernels::Counted& counted) {
+                       const T* __restrict x0, const T* __restrict m, std::uint64_t start, N n, kernels::Counted& counted) {
   const T lr = terms.lr, wd = terms.wd;
   const MaskOf<D, T> decays = *reinterpret_cast<const MaskOf<D, T>*>(terms.decay.bytes);
   const std::uint32_t salt = tile_salt(terms.chance, start);
@@ -156,7 +165,7 @@ inline void apply_tile(const kernels::Terms<T>& terms, const T* __restrict u, co
   Count<T> decayed = 0, active = 0, largest = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const T pull = kAnchored<D> ? x[i] - x0[i] : x[i];
-    Lane<T, std::int32_t> lane{u[i], g[i], pull, 0};
+    Lane<T, std::int32_t> lane{u[i], g[i], pull, 0, momentum ? m[i] : u[i]};
     if constexpr (kRandom<D>) {
       lane.chance = static_cast<std::int32_t>(random_bits(terms.chance, salt, first + static_cast<std::uint32_t>(i)) >> 8);
     }

@@ -34,8 +34,8 @@ void prepare_rule(const void* rule, std::int64_t t, Prepared& out) {
 }
 
 template <class D, class T>
-void prepare_decay(const void* decay, Prepared& out) {
-  store_ready(mask<T>(*static_cast<const D*>(decay)), out);
+void prepare_decay(const void* decay, const kernels::SeenNumbers& seen, Prepared& out) {
+  store_ready(ready_mask<T>(*static_cast<const D*>(decay), seen), out);
 }
 
 template <class R, class T>
@@ -54,9 +54,9 @@ void fill(const Prepared& rule, const T* __restrict g, T* __restrict m, T* __res
   });
 }
 
-template <class D, bool sums, class T>
+template <class D, bool sums, class T, bool momentum = false>
 void apply(const kernels::Terms<T>& terms, const kernels::Streams<T>& at, std::size_t count, Counted& counted) {
-  by_count(count, [&](auto n) { apply_tile<D, sums>(terms, at.u, at.g, at.x, at.x0, at.first, n, counted); });
+  by_count(count, [&](auto n) { apply_tile<D, sums, momentum>(terms, at.u, at.g, at.x, at.x0, at.m, at.first, n, counted); });
 }
 
 template <bool sums, class T>
@@ -84,11 +84,12 @@ constexpr void set_fills(kernels::Table<T>& table, const std::variant<R...>*) {
 
 template <class T, class D>
 constexpr kernels::Apply<T> apply_under() {
-  if constexpr (requires { mask<T>(D{}); }) {
-    return {&prepare_decay<D, T>, {&apply<D, false, T>, &apply<D, true, T>}};
-  } else {
-    return {};
+  kernels::Apply<T> made{};
+  if constexpr (!kProjects<D>) {
+    made = {&prepare_decay<D, T>, {{&apply<D, false, T>, &apply<D, true, T>}, {}}};
+    if constexpr (kMaskBy<D>) made.run[1][0] = &apply<D, false, T, true>, made.run[1][1] = &apply<D, true, T, true>;
   }
+  return made;
 }
 
 template <class T, class... D>

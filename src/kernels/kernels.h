@@ -50,6 +50,7 @@ struct Streams {
   T* x;
   const T* x0;          // null without an anchor
   std::uint64_t first;  // index of the tile's first coordinate in its tensor
+  const T* m;           // null unless the mask goes by the momentum
 };
 
 // What a pass over some coordinates saw; pull is the sum of |x| (or |x - x0|) over decayed coordinates.
@@ -58,12 +59,15 @@ struct Counted {
   double x2 = 0, g2 = 0, u2 = 0, pull = 0;
 };
 
-// Stage 2 under one decay. Null where the decay looks at whole tensors.
+// What a decay may have seen of the whole tensor.
+using SeenNumbers = Seen<double, const std::int32_t*>;
+
+// Stage 2 under one decay. Null where the decay is not of Algorithm 1's form.
 template <class T>
 struct Apply {
   using Run = void (*)(const Terms<T>&, const Streams<T>&, std::size_t n, Counted&);
-  void (*prepare)(const void* decay, Prepared& out);
-  Run run[2];  // without and with sums
+  void (*prepare)(const void* decay, const SeenNumbers& seen, Prepared& out);
+  Run run[2][2];  // by direction and by momentum (null where the decay does not choose); without and with sums
 };
 
 template <class T>

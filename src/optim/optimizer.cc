@@ -36,12 +36,9 @@ bool gradient_fits(const Parameter& parameter) {
   return parameter.gradient == parameter.element || (parameter.element == Element::bf16 && parameter.gradient == Element::f32);
 }
 
-bool needs_whole_tensor(const Group& group, const Options& options) {
-  const bool gated =
-      std::holds_alternative<Layerwise>(group.recipe.decay) || std::holds_alternative<Selective>(group.recipe.decay);
+bool has_whole_direction(const Group& group, const Options& options) {
   const Shaping shaping = optim::shaping_of(group.recipe.rule);
-  return options.update_rms_clip > 0 || shaping == Shaping::tensor || shaping == Shaping::matrix ||
-         (gated && group.decay == DecaySwitch::on);
+  return options.update_rms_clip > 0 || shaping == Shaping::tensor || shaping == Shaping::matrix;
 }
 
 Slot& slot_at(std::vector<Slot>& slots, std::size_t tensor) {
@@ -97,7 +94,8 @@ std::size_t Optimizer::add(Parameter parameter) {
   slot.name_hash = base::hash_of(parameter.name);
   slot.moments = p.kernels->f32.fill[group.recipe.rule.index()].moments;
   slot.moment = parameter.element == Element::f64 ? Element::f64 : p.options.moments;
-  slot.whole_tensor = needs_whole_tensor(group, p.options);
+  slot.looks_first = group.decay == DecaySwitch::on && portable::looks_first(group.recipe.decay);
+  slot.whole_tensor = slot.looks_first || has_whole_direction(group, p.options);
   if (const Polar* how = optim::polar_in(group.recipe.rule)) {
     optim::matrices_of(parameter.name, parameter.shape, how->blocks);
   }

@@ -12,6 +12,7 @@
 
 #include "kernels/dispatch.h"
 #include "linear/orthogonal.h"
+#include "optim/whole_tensor.h"
 #include "optim/work.h"
 
 namespace cautious {
@@ -35,8 +36,9 @@ class Arena {
 
 // tiles.cc: a chunk, tile by tile.
 
-// Makes `decay` ready as the mask of the move; one that looks at the whole tensor has to be replaced before stage 2.
-void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& decay, Move& move);
+// Makes `decay` ready as the mask of the move; one that looks at the whole tensor first is made ready again with what it saw.
+void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& decay, Move& move,
+              const kernels::SeenNumbers& seen = {});
 
 // Both stages of one chunk; only for slots whose direction and decay are elementwise.
 void fill_and_apply(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
@@ -56,6 +58,9 @@ struct Dots {
   double away2 = 0, stepped2 = 0;  // |x - x0|^2, |x - lr u - x0|^2
 };
 Dots dots(const kernels::Kernels& kernels, const Slot& slot, const Move& move, const Chunk& chunk);
+
+// Adds the chunk's coordinates to the counts, while other threads add theirs.
+void count_sizes(const kernels::Kernels& kernels, const Slot& slot, const Move& move, const Chunk& chunk, SizeBins& bins);
 
 // Sum of squares of the chunk's gradient in double; adds its non-finite entries to `nonfinite`.
 double survey_chunk(const kernels::Kernels& kernels, const Slot& slot, const Chunk& chunk, std::int64_t& nonfinite);
@@ -91,6 +96,7 @@ struct Optimizer::Parts {
   std::vector<std::size_t> whole;         // slots of whole_plan, each once
   std::vector<optim::Dots> chunk_dots;    // per chunk of whole_plan
   std::vector<optim::Dots> slot_dots;     // per slot
+  std::vector<optim::SizeBins> sizes;     // per slot; empty unless its decay is binned
   linear::Batch<float> matrices;          // directions that become orthogonal factors
   linear::Batch<double> double_matrices;
 

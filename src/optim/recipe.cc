@@ -12,6 +12,7 @@
 #include <cautious/error.h>
 
 #include "base/fields.h"
+#include "optim/shaping.h"
 
 namespace cautious {
 namespace {
@@ -62,6 +63,25 @@ std::vector<std::string_view> all_recipes() {
   return names;
 }
 
+template <class... R>
+std::string shaping_rules(const std::variant<R...>*) {
+  std::vector<std::string_view> names;
+  const auto add = [&]<class One>(const One& rule) {
+    if constexpr (requires { shaping(rule); }) names.push_back(One::name);
+  };
+  (add(R{}), ...);
+  return base::join(names);
+}
+
+void check_mask(const Recipe& recipe) {
+  if (!by_momentum(recipe.decay) || optim::shaping_of(recipe.rule) != Shaping::none) return;
+  throw Error(Fault::usage,
+              fmt::format("mask=momentum is for rules that shape their direction ({}); that of {} is not shaped and has the "
+                          "signs of what it is made of already: leave mask=direction",
+                          shaping_rules(static_cast<const Rule*>(nullptr)), name_of(recipe.rule)),
+              {.key = "mask"});
+}
+
 // What "no field named ..." calls the owner.
 std::string field_of(const Recipe& recipe) {
   return fmt::format("field of {} with decay {}", name_of(recipe.rule), name_of(recipe.decay));
@@ -87,6 +107,12 @@ std::vector<std::string> recipe_names() {
 std::vector<std::string> decay_names() { return {Decays::names.begin(), Decays::names.end()}; }
 
 Decay decay(std::string_view name) { return Decays::make(base::index_of_name("decay", name, Decays::names)); }
+
+Decay decay_for(const Rule& rule, Decay decay) {
+  auto* cautious = std::get_if<Cautious>(&decay);
+  if (cautious != nullptr && optim::shaping_of(rule) == Shaping::none) cautious->mask = MaskBy::direction;
+  return decay;
+}
 
 std::string_view name_of(const Rule& rule) { return Rules::names[rule.index()]; }
 std::string_view name_of(const Decay& decay) { return Decays::names[decay.index()]; }
@@ -128,7 +154,12 @@ void set(Recipe& recipe, std::string_view field, std::string_view value) {
     return;
   }
   const auto set_in = [&](auto& owner) { return base::set_if_field(owner, field, value); };
-  if (std::visit(set_in, recipe.rule) || std::visit(set_in, recipe.decay) || set_in(recipe)) return;
+  Recipe changed = recipe;
+  if (std::visit(set_in, changed.rule) || std::visit(set_in, changed.decay) || set_in(changed)) {
+    check_mask(changed);
+    recipe = std::move(changed);
+    return;
+  }
   const std::vector<FieldInfo> known = fields(recipe);
   std::vector<std::string_view> names(known.size());
   std::transform(known.begin(), known.end(), names.begin(), [](const FieldInfo& one) { return std::string_view(one.name); });
@@ -140,6 +171,7 @@ void check(const Recipe& recipe) {
   std::visit(check_in, recipe.rule);
   std::visit(check_in, recipe.decay);
   check_in(recipe);
+  check_mask(recipe);
 }
 
 std::string to_string(const Recipe& recipe) {

@@ -13,6 +13,7 @@
 #include "base/fields.h"
 #include "base/safetensors.h"
 #include "optim/parts.h"
+#include "optim/recipe_line.h"
 
 namespace cautious {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 using optim::Slot;
 
 constexpr const char* kFormat = "cautious optimizer state 1";
+constexpr const char* kAfterRecipe = " lr_multiplier=";
 
 std::string type_name(Element element) { return element == Element::f64 ? "F64" : element == Element::f32 ? "F32" : "BF16"; }
 
@@ -44,7 +46,7 @@ std::vector<Piece> pieces(Slot& slot) {
 
 // What must be equal for the continuation to be the same run.
 std::string identity(const Slot& slot, const Group& group) {
-  return fmt::format("{} lr_multiplier={} decay_switch={} element={} shape=[{}]", to_string(group.recipe), group.lr_multiplier,
+  return fmt::format("{}{}{} decay_switch={} element={} shape=[{}]", to_string(group.recipe), kAfterRecipe, group.lr_multiplier,
                      group.decay == DecaySwitch::on ? "on" : "off", name_of(slot.parameter.element),
                      fmt::join(slot.parameter.shape, ", "));
 }
@@ -198,7 +200,8 @@ void Optimizer::load(const std::filesystem::path& path) {
   std::vector<double> densities;
   for (Slot& slot : p.slots) {
     const std::string& name = slot.parameter.name;
-    require_equal(file, "the recipe of '" + name + "'", entry(metadata, name + ".recipe", file),
+    require_equal(file, "the recipe of '" + name + "'",
+                  optim::up_to_date(entry(metadata, name + ".recipe", file), kAfterRecipe),
                   identity(slot, p.routing.groups[slot.group]));
     steps.push_back(whole_number(entry(metadata, name + ".t", file), name + ".t", file));
     densities.push_back(fraction(entry(metadata, name + ".density", file), name + ".density", file));

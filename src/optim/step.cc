@@ -13,14 +13,22 @@
 namespace cautious {
 namespace {
 
-void check(const StepInput& input) {
-  const auto require = [](const char* what, double value) {
+void check(const StepInput& input, std::size_t tensors) {
+  const auto require = [](const std::string& what, double value) {
     if (std::isfinite(value) && value >= 0) return;
     throw Error(Fault::usage, fmt::format("{} is {}; it must be finite and not negative", what, value));
   };
   require("lr", input.lr);
   require("lr_max", input.lr_max);
   require("decay_factor", input.decay_factor);
+  if (!input.tensor_factors.empty() && input.tensor_factors.size() != tensors) {
+    throw Error(Fault::usage,
+                fmt::format("tensor_factors has {} numbers, the optimizer has {} tensors; give one for each or none",
+                            input.tensor_factors.size(), tensors));
+  }
+  for (std::size_t i = 0; i < input.tensor_factors.size(); ++i) {
+    require(fmt::format("tensor_factors[{}]", i), input.tensor_factors[i]);
+  }
 }
 
 // Chunks of the slots taking part: elementwise ones in `plan`, whole-tensor ones in `whole_plan`.
@@ -32,22 +40,17 @@ void make_plans(std::vector<optim::Slot>& slots, const std::vector<char>& taking
   whole_plan = optim::make_plan(slots, whole, threads);
 }
 
-// Index of a decay in the variant's list.
-template <class D>
-const std::size_t kIndexOf = Decay(D{}).index();
-
 // What all tensors of a group and compute type at step t have in common.
 optim::Move common_move(const Group& group, const StepInput& input, double clip_scale) {
   const Recipe& recipe = group.recipe;
   optim::Move move;
   move.lr = input.lr * group.lr_multiplier;
   move.g_scale = clip_scale;
-  move.decay = group.decay == DecaySwitch::on ? recipe.decay.index() : kIndexOf<None>;
-  move.projects = move.decay == kIndexOf<Selective>;
+  move.projects = group.decay == DecaySwitch::on && portable::projects(recipe.decay);
   const double wd = recipe.weight_decay * input.decay_factor;
   if (move.projects) {
     move.wd = wd;
-  } else if (move.decay != kIndexOf<None> && move.lr > 0) {
+  } else if (group.decay == DecaySwitch::on && !std::holds_alternative<None>(recipe.decay) && move.lr > 0) {
     move.wd = coupled_weight_decay(recipe.coupling, wd, move.lr, input.lr_max * group.lr_multiplier);
   }
   return move;
@@ -102,6 +105,7 @@ void Optimizer::Parts::resolve(const StepInput& input) {
     const optim::Slot& slot = slots[s];
     const optim::Coefficients& common = coefficients_of(slot, input);
     optim::Move& move = moves[s] = common.move;
+    if (!input.tensor_factors.empty()) move.wd *= input.tensor_factors[s];
     const bool decays = routing.groups[slot.group].decay == DecaySwitch::on;
     optim::set_mask(*kernels, slot, decays ? slot.decay : Decay(None{}), move);
     if (is_random(slot.decay)) {
@@ -145,7 +149,7 @@ void Optimizer::Parts::add_up() {
 
 const StepReport& Optimizer::step(const StepInput& input) {
   Parts& p = *parts_;
-  check(input);
+  check(input, p.slots.size());
   p.ensure_state();
   const std::size_t count = p.slots.size();
   p.taking_part.resize(count);

@@ -1,6 +1,7 @@
 // A chunk, tile by tile: bring the tile's streams to the compute type, fill u, apply, store back. One rounding per coordinate
 // and step, at the store.
 #include <algorithm>
+#include <atomic>
 #include <span>
 
 #include "optim/parts.h"
@@ -100,7 +101,7 @@ kernels::Terms<T> terms_of(const Move& move) {
 
 template <class T>
 auto apply_of(const kernels::Table<T>& table, const Move& move, const Options& options) {
-  const auto& pair = move.projects ? table.project : table.apply[move.decay].run;
+  const auto& pair = move.projects ? table.project : table.apply[move.decay].run[move.by_momentum ? 1 : 0];
   return pair[options.norms == Norms::on ? 1 : 0];
 }
 
@@ -128,11 +129,12 @@ void fill_and_apply_as(const kernels::Kernels& kernels, const Slot& slot, const 
   Tiles<T, direct> tiles(kernels, slot, move);
   each_tile(chunk, [&](std::size_t at, std::size_t n) {
     const T* g = tiles.gradient(at, n);
-    fill(*move.rule, g, tiles.moment(0, at, n), tiles.moment(1, at, n), tiles.direction(), n);
+    T* m = tiles.moment(0, at, n);
+    fill(*move.rule, g, m, tiles.moment(1, at, n), tiles.direction(), n);
     tiles.store_moments(at, n);
     if (shapes) shape(recipe.rule, tiles.direction(), n);
     T* x = tiles.parameter(at, n);
-    apply(terms, {tiles.direction(), g, x, tiles.anchor(at, n), at}, n, counted);
+    apply(terms, {tiles.direction(), g, x, tiles.anchor(at, n), at, m}, n, counted);
     tiles.store_parameter(options, at, n);
   });
 }
@@ -154,11 +156,13 @@ auto by_type(const Slot& slot, const Move& move, Body body) {
 
 }  // namespace
 
-void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& decay, Move& move) {
+void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& decay, Move& move,
+              const kernels::SeenNumbers& seen) {
   move.decay = decay.index();
+  move.by_momentum = by_momentum(decay);
   const auto prepare =
       compute_element(slot) == Element::f64 ? kernels.f64.apply[move.decay].prepare : kernels.f32.apply[move.decay].prepare;
-  if (prepare != nullptr) std::visit([&](const auto& d) { prepare(&d, move.mask); }, decay);
+  if (prepare != nullptr) std::visit([&](const auto& d) { prepare(&d, seen, move.mask); }, decay);
 }
 
 void fill_and_apply(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
@@ -194,7 +198,8 @@ void apply_only(const kernels::Kernels& kernels, const Slot& slot, const Options
         table.scale(move.u_scale, u, tiles.direction(), n);
         u = tiles.direction();
       }
-      apply(terms, {u, tiles.gradient(at, n), tiles.parameter(at, n), tiles.anchor(at, n), at}, n, counted);
+      const T* m = move.by_momentum ? tiles.moment(0, at, n) : nullptr;
+      apply(terms, {u, tiles.gradient(at, n), tiles.parameter(at, n), tiles.anchor(at, n), at, m}, n, counted);
       tiles.store_parameter(options, at, n);
     });
   });
@@ -224,6 +229,31 @@ Dots dots(const kernels::Kernels& kernels, const Slot& slot, const Move& move, c
     });
   });
   return sum;
+}
+
+void count_sizes(const kernels::Kernels& kernels, const Slot& slot, const Move& move, const Chunk& chunk, SizeBins& bins) {
+  std::uint32_t all[kSizeBins] = {}, decayed[kSizeBins] = {};
+  by_type(slot, move, [&]<class T, bool direct>() {
+    const auto strikes = portable::mask<T>(Cautious{});
+    Tiles<T, direct> tiles(kernels, slot, move);
+    each_tile(chunk, [&](std::size_t at, std::size_t n) {
+      const T* u = reinterpret_cast<const T*>(slot.u) + at;
+      const T* x = tiles.parameter(at, n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const T clipped = static_cast<T>(move.u_scale * static_cast<double>(u[i]));
+        const std::uint32_t bin = portable::size_bin<T>(portable::high_word(x[i]));
+        ++all[bin];
+        decayed[bin] += strikes(portable::Lane<T, std::int32_t>{clipped, 0, x[i], 0, clipped});
+      }
+    });
+  });
+  const auto add = [](std::int64_t& to, std::uint32_t count) {
+    if (count > 0) std::atomic_ref(to).fetch_add(count, std::memory_order_relaxed);
+  };
+  for (std::size_t bin = 0; bin < kSizeBins; ++bin) {
+    add(bins.all[bin], all[bin]);
+    add(bins.decayed[bin], decayed[bin]);
+  }
 }
 
 double survey_chunk(const kernels::Kernels& kernels, const Slot& slot, const Chunk& chunk, std::int64_t& nonfinite) {

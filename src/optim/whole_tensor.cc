@@ -1,6 +1,7 @@
 // Tensors whose direction or decay cannot be decided coordinate by coordinate: u is complete when this begins. Shape it, clip
 // it, resolve the tensor's gate, then apply stage 2 as for every other tensor.
 #include <algorithm>
+#include <cmath>
 
 #include "optim/parts.h"
 #include "optim/polar.h"
@@ -29,6 +30,28 @@ void shape(const Recipe& recipe, const Slot& slot) {
 
 }  // namespace
 
+void optim::find_odds(SizeBins& bins) {
+  constexpr std::int64_t kLeast = 64;
+  if (bins.all.empty()) return;
+  const auto group = [&](std::size_t first, std::size_t last) {  // of bins
+    std::int64_t all = 0, decayed = 0;
+    for (std::size_t bin = first; bin < last; ++bin) all += bins.all[bin], decayed += bins.decayed[bin];
+    const double frequency = all > 0 ? static_cast<double>(decayed) / static_cast<double>(all) : 0;
+    std::fill(bins.odds.begin() + first, bins.odds.begin() + last,
+              static_cast<std::int32_t>(std::floor(frequency * 0x1p24 + 0.5)));
+  };
+  group(0, 1);
+  std::size_t above = kSizeBins, last = kSizeBins;  // ends of the group before and of this one
+  std::int64_t all = 0;
+  for (std::size_t bin = kSizeBins - 1; bin > 0; --bin) {
+    all += bins.all[bin];
+    if (all < kLeast) continue;
+    group(bin, last);
+    above = last, last = bin, all = 0;
+  }
+  if (all > 0 || last == kSizeBins) group(1, above);
+}
+
 void Optimizer::Parts::plan_whole_tensors() {
   whole.clear();
   for (const optim::Chunk& chunk : whole_plan.chunks) {
@@ -36,10 +59,12 @@ void Optimizer::Parts::plan_whole_tensors() {
   }
   chunk_dots.resize(whole_plan.chunks.size());
   slot_dots.resize(slots.size());
+  sizes.resize(slots.size());
   matrices = {};
   double_matrices = {};
   for (const std::size_t s : whole) {
     const Slot& slot = slots[s];
+    if (slot.looks_first && optim::is_binned(slot.decay)) sizes[s] = optim::empty_bins();
     const Polar* how = optim::polar_in(recipe_of(slot).rule);
     if (how == nullptr) continue;
     const optim::Matrices cut = optim::matrices_of(slot.parameter.name, slot.parameter.shape, how->blocks);
@@ -93,16 +118,27 @@ void Optimizer::Parts::finish_whole_tensors() {
       moves[s].u_scale = portable::clip_factor(options.update_rms_clip, dots[s].u2, static_cast<double>(slots[s].count));
     }
   }
-  const std::size_t layerwise = Decay(Layerwise{}).index();
-  const auto has_gate = [&](std::size_t s) { return moves[s].decay == layerwise || moves[s].projects; };
-  if (std::any_of(whole.begin(), whole.end(), has_gate)) {
+  const auto looks = [this](std::size_t s) { return slots[s].looks_first; };
+  if (std::any_of(whole.begin(), whole.end(), looks)) {
     measure();
+    for (optim::SizeBins& bins : sizes) {
+      std::fill(bins.all.begin(), bins.all.end(), 0);
+      std::fill(bins.decayed.begin(), bins.decayed.end(), 0);
+    }
+    each_chunk([this](std::size_t c) {
+      const optim::Chunk& chunk = whole_plan.chunks[c];
+      optim::SizeBins& bins = sizes[chunk.slot];
+      if (!bins.all.empty()) optim::count_sizes(*kernels, slots[chunk.slot], moves[chunk.slot], chunk, bins);
+    });
     for (const std::size_t s : whole) {
+      if (!looks(s)) continue;
       Move& move = moves[s];
-      const Dots& sums = dots[s];
-      if (move.projects) move.wd *= portable::projection(Selective{}, sums.g_away, sums.away2, sums.stepped2);
-      if (move.decay == layerwise) {
-        optim::set_mask(*kernels, slots[s], portable::gate(Layerwise{}, sums.ux) ? Decay(Decoupled{}) : None{}, move);
+      optim::find_odds(sizes[s]);
+      const kernels::SeenNumbers seen{dots[s].ux, dots[s].g_away, dots[s].away2, dots[s].stepped2, sizes[s].odds.data()};
+      if (move.projects) {
+        move.wd *= portable::projection_of(slots[s].decay, seen);
+      } else {
+        optim::set_mask(*kernels, slots[s], slots[s].decay, move, seen);
       }
     }
   }

@@ -27,6 +27,7 @@ struct Slot {
   int moments = 0;  // of the rule
   Element moment = Element::f32;
   bool whole_tensor = false;  // the direction or the decay needs all of u before any of x moves
+  bool looks_first = false;   // the decay does
   std::byte* moment_data[2] = {nullptr, nullptr};
   std::int16_t* low = nullptr;  // lower halves under split rounding
   std::vector<std::byte> x0;    // anchor, in the parameter's element type
@@ -43,10 +44,11 @@ inline Element compute_element(const Slot& slot) {
 struct Move {
   const kernels::Prepared* rule = nullptr;
   double lr = 0, wd = 0;
-  double g_scale = 1;     // of global-norm clipping
-  double u_scale = 1;     // of update-RMS clipping
-  std::size_t decay = 0;  // index in Decay of the mask that Algorithm 1 uses
-  bool projects = false;  // selective projection instead of Algorithm 1; wd holds wd r
+  double g_scale = 1;        // of global-norm clipping
+  double u_scale = 1;        // of update-RMS clipping
+  std::size_t decay = 0;     // index in Decay of the mask that Algorithm 1 uses
+  bool by_momentum = false;  // whose signs that mask compares
+  bool projects = false;     // not Algorithm 1: a projection, wd holds wd r
   kernels::Prepared mask = {};
   kernels::Stream chance, rounding;
 };

@@ -146,7 +146,7 @@ std::vector<std::string> rest_names() {
 
 void start_rest(RunConfig::Optimizer& optimizer, std::string_view name) {
   optimizer.rest = recipe(name);
-  optimizer.rest.decay = optimizer.recipe.decay;
+  optimizer.rest.decay = decay_for(optimizer.rest.rule, optimizer.recipe.decay);
   optimizer.rest.weight_decay = optimizer.recipe.weight_decay;
   optimizer.rest_name = name;
 }

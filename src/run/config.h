@@ -40,7 +40,7 @@ struct RunConfig {
     double lr = 3e-3;
     Options options{.grad_clip = 1};  // of which moments and the two clips are keys
     bool decay_vectors = false;
-    // Directory of a reference run with log.decay_trace whose density, tensor by tensor, or budget is repeated step by step;
+    // Directory of a reference run with log.decay_trace whose decay is repeated tensor by tensor and step by step;
     // empty: none.
     std::string density_from;  // decay is random
     std::string budget_from;   // decay is decoupled, coupling plain

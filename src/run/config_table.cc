@@ -209,9 +209,9 @@ void add_optimizer(std::vector<Key>& keys, const RunConfig& config) {
   options.add_only(Options::identity(), {"grad_clip", "update_rms_clip"});
   optimizer.add(Flag{"decay_vectors", &O::decay_vectors, "weight decay on norms and biases too"});
   options.add_only(Options::identity(), {"moments"});
-  optimizer.add(
-      Text{"density_from", &O::density_from, "a run's directory", "random decay: each tensor's density is that run's"},
-      Text{"budget_from", &O::budget_from, "a run's directory", "plain decay: the budget is that run's"});
+  optimizer.add(Text{"density_from", &O::density_from, "a run's directory",
+                     "random decay: each tensor's density and budget are that run's"},
+                Text{"budget_from", &O::budget_from, "a run's directory", "plain decay: each tensor's budget is that run's"});
 }
 
 void add_rest(std::vector<Key>& keys, const RunConfig& config) {

@@ -2,6 +2,7 @@
 #include "run/decay_trace.h"
 
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,9 +12,13 @@
 namespace cautious::run {
 namespace {
 
-std::string trace_header(const std::vector<std::string>& tensors) { return nlohmann::json{{"tensors", tensors}}.dump() + "\n"; }
+constexpr int kFormat = 2;
 
-std::size_t record_bytes(std::size_t tensors) { return tensors * sizeof(float) + sizeof(double); }
+std::string trace_header(const std::vector<std::string>& tensors) {
+  return nlohmann::json{{"format", kFormat}, {"tensors", tensors}}.dump() + "\n";
+}
+
+std::size_t record_bytes(std::size_t tensors) { return tensors * (sizeof(float) + sizeof(double)); }
 
 template <class Number>
 void append_bytes(std::string& record, Number number) {
@@ -35,6 +40,23 @@ std::string trace_in(const std::filesystem::path& file) {
   return *std::move(bytes);
 }
 
+// The names of the first line.
+std::vector<std::string> tensors_of(const std::filesystem::path& file, const std::string& bytes) {
+  const nlohmann::json head = nlohmann::json::parse(bytes.substr(0, bytes.find('\n')), nullptr, false);
+  if (bytes.find('\n') == std::string::npos || !head.is_object() || !head.contains("tensors") || !head["tensors"].is_array()) {
+    base::refuse_content(file.string(), "not a decay trace; its first line must be {\"format\": 2, \"tensors\": [...]}");
+  }
+  if (head.value("format", nlohmann::json(1)) != kFormat) {
+    base::refuse_content(
+        file.string(), fmt::format("a decay trace of format {}, which does not have the budget of each tensor; this version "
+                                   "reads format {}: run the reference again, with --log.decay_trace=true, in a new directory",
+                                   head.value("format", nlohmann::json(1)).dump(), kFormat));
+  }
+  std::vector<std::string> tensors;
+  for (const auto& name : head["tensors"]) tensors.push_back(name.is_string() ? name.get<std::string>() : "");
+  return tensors;
+}
+
 }  // namespace
 
 DecayTraceWriter::DecayTraceWriter(const std::filesystem::path& directory, const std::vector<std::string>& tensors,
@@ -46,6 +68,7 @@ DecayTraceWriter::DecayTraceWriter(const std::filesystem::path& directory, const
   } else {
     const std::size_t keep = head.size() + static_cast<std::size_t>(last_step) * record_bytes(tensors.size());
     const std::string old = trace_in(path);
+    tensors_of(path, old);
     if (!old.starts_with(head) || old.size() < keep) {
       base::refuse_content(path.string(), fmt::format("does not reach step {} of this run", last_step));
     }
@@ -58,33 +81,31 @@ DecayTraceWriter::DecayTraceWriter(const std::filesystem::path& directory, const
 void DecayTraceWriter::add(const StepReport& report) {
   std::string record;
   for (const Tally& tally : report.tensors) append_bytes(record, static_cast<float>(tally.count == 0 ? 0 : tally.ratio()));
-  append_bytes(record, report.total.budget);
+  for (const Tally& tally : report.tensors) append_bytes(record, tally.budget);
   file_->append(record);
 }
 
 DecayTrace DecayTrace::read(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kDecayTrace;
   const std::string bytes = trace_in(path);
-  const std::size_t end = bytes.find('\n');
-  const nlohmann::json head = nlohmann::json::parse(bytes.substr(0, end), nullptr, false);
-  if (end == std::string::npos || !head.is_object() || !head.contains("tensors") || !head["tensors"].is_array()) {
-    base::refuse_content(path.string(), "not a decay trace; its first line must be {\"tensors\": [...]}");
-  }
   DecayTrace trace;
-  for (const auto& name : head["tensors"]) trace.tensors_.push_back(name.is_string() ? name.get<std::string>() : "");
-  const std::size_t size = record_bytes(trace.tensors_.size());
-  for (std::size_t at = end + 1; at + size <= bytes.size(); at += size) {  // a cut-off last record is left out
-    for (std::size_t i = 0; i < trace.tensors_.size(); ++i)
-      trace.ratios_.push_back(number_at<float>(bytes, at + i * sizeof(float)));
-    trace.budgets_.push_back(number_at<double>(bytes, at + size - sizeof(double)));
+  trace.tensors_ = tensors_of(path, bytes);
+  const std::size_t count = trace.tensors_.size(), size = record_bytes(count);
+  for (std::size_t at = bytes.find('\n') + 1; size > 0 && at + size <= bytes.size(); at += size, ++trace.steps_) {
+    for (std::size_t i = 0; i < count; ++i) {  // a cut-off last record is left out
+      trace.densities_.push_back(number_at<float>(bytes, at + i * sizeof(float)));
+      trace.budgets_.push_back(number_at<double>(bytes, at + count * sizeof(float) + i * sizeof(double)));
+    }
+  }
+  for (std::size_t i = 0; i < trace.budgets_.size(); ++i) {
+    const bool sound = trace.densities_[i] >= 0 && trace.densities_[i] <= 1 && trace.budgets_[i] >= 0 &&
+                       trace.budgets_[i] <= std::numeric_limits<double>::max();
+    if (sound) continue;
+    base::refuse_content(
+        path.string(), fmt::format("step {}: tensor '{}' has density {} and budget {}; run the reference again", i / count + 1,
+                                   trace.tensors_[i % count], trace.densities_[i], trace.budgets_[i]));
   }
   return trace;
 }
-
-double DecayTrace::ratio(std::int64_t step, std::size_t tensor) const {
-  return ratios_.at(static_cast<std::size_t>(step - 1) * tensors_.size() + tensor);
-}
-
-double DecayTrace::budget(std::int64_t step) const { return budgets_.at(static_cast<std::size_t>(step - 1)); }
 
 }  // namespace cautious::run

@@ -1,6 +1,6 @@
-// What decayed in every step of a run: each tensor's density, and in all the budget, the sum of |lr wd x|.
-// A control can repeat it: a random mask of the same density, plain decay of the same budget. decay_trace.bin is one line of
-// JSON, {"tensors": [...]}, and then one record per step: f32 per tensor, f64 budget, little-endian.
+// What decayed in every step of a run: each tensor's density and budget, the sum of |lr wd x|. A control can repeat both.
+// decay_trace.bin is one line of JSON, {"format": 2, "tensors": [...]}, and then one record per step: an f32 density per
+// tensor, then an f64 budget per tensor, little-endian. Format 1 had no number and one budget for all tensors.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,23 @@ class DecayTraceWriter {
 
 class DecayTrace {
  public:
-  // Of a run directory. Missing, cut off or malformed: an Error(Fault::data) that says which key writes it.
+  // Of a run directory. Missing, malformed or of format 1: an Error(Fault::data) that says what to do.
   static DecayTrace read(const std::filesystem::path& directory);
 
   const std::vector<std::string>& tensors() const { return tensors_; }
-  std::int64_t steps() const { return static_cast<std::int64_t>(budgets_.size()); }
+  std::int64_t steps() const { return steps_; }
   // Steps count from 1.
-  double ratio(std::int64_t step, std::size_t tensor) const;
-  double budget(std::int64_t step) const;
+  double density(std::int64_t step, std::size_t tensor) const { return densities_.at(index(step, tensor)); }
+  double budget(std::int64_t step, std::size_t tensor) const { return budgets_.at(index(step, tensor)); }
 
  private:
+  std::size_t index(std::int64_t step, std::size_t tensor) const {
+    return static_cast<std::size_t>(step - 1) * tensors_.size() + tensor;
+  }
+
   std::vector<std::string> tensors_;
-  std::vector<float> ratios_;  // steps x tensors
+  std::int64_t steps_ = 0;
+  std::vector<float> densities_;  // steps x tensors, as are the budgets
   std::vector<double> budgets_;
 };
 

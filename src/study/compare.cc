@@ -9,6 +9,7 @@
 #include <cautious/recipe.h>
 
 #include "base/text.h"
+#include "run/config_table.h"
 
 namespace cautious::study {
 namespace {
@@ -96,9 +97,8 @@ Plan compare_plan(const Comparison& c) {
   plan.about = fmt::format(
       "{} with a model of {} on {}. Plain decay and CWD are each taken at the lambda that is best on {} tuning seeds, which "
       "are "
-      "not judged; both may choose no decay. At CWD's lambda, random has CWD's density and budget is plain decay that spends "
-      "what "
-      "CWD spends.",
+      "not judged; both may choose no decay. At CWD's lambda, shuffled decays as many weights of each size as CWD would, "
+      "whatever their direction, and opposed decays exactly those that CWD spares.",
       c.optimizer, c.preset, c.data, c.tune_seeds);
   plan.base = base_of(c);
   plan.grid = grid_of(c, 1);
@@ -109,14 +109,21 @@ Plan compare_plan(const Comparison& c) {
   cwd.axes = grid_of(c, kReach);
   none.axes = {cwd.axes.begin(), cwd.axes.end() - 1};
   none.grid = !none.axes.empty();
-  plan.arms = {none, arm_of("plain", "decoupled"), cwd,
-               Arm{.name = "random", .overrides = {}, .density_of = "cwd", .budget_of = ""},
-               Arm{.name = "budget", .overrides = {}, .density_of = "", .budget_of = "cwd"}};
+  Arm shuffled = arm_of("shuffled", "shuffled"), opposed = arm_of("opposed", "opposed");
+  shuffled.point_of = opposed.point_of = "cwd";
+  plan.arms = {none, arm_of("plain", "decoupled"), cwd, shuffled, opposed};
   plan.contrasts = {{.a = "plain", .b = "none", .best = true, .primary = true},
                     {.a = "cwd", .b = "plain", .best = true, .primary = true},
-                    {.a = "cwd", .b = "random", .best = true, .primary = true},
-                    {.a = "cwd", .b = "budget", .best = true, .primary = false},
+                    {.a = "cwd", .b = "shuffled", .best = true, .primary = true},
+                    {.a = "cwd", .b = "opposed", .best = true, .primary = false},
                     {.a = "cwd", .b = "none", .best = true, .primary = false}};
+  if (run::works_on_matrices(recipe(c.optimizer).rule)) {
+    Arm momentum = arm_of("cwd-momentum", "cautious");
+    momentum.overrides.emplace_back("optimizer.mask", "momentum");
+    momentum.point_of = "cwd";
+    plan.arms.push_back(momentum);
+    plan.contrasts.push_back({.a = "cwd-momentum", .b = "cwd", .best = true, .primary = false});
+  }
   return plan;
 }
 

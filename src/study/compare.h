@@ -22,9 +22,9 @@ struct Comparison {
   Overrides settings = {};       // of every run, instead of compare's own
 };
 
-// Arms none, plain and cwd, tuned on seeds of their own, and at the point of cwd its controls: random (with the density of cwd)
-// and budget (plain decay that spends what cwd spends). A number out of range or an unknown name is an Error(Fault::usage) with
-// a suggestion.
+// Arms none, plain and cwd, tuned on seeds of their own, and at the point of cwd its controls: shuffled (its mask without the
+// signs) and opposed (the opposite of its mask); for Muon also cwd-momentum (masked by the momentum). A number out of range or
+// an unknown name is an Error(Fault::usage) with a suggestion.
 Plan compare_plan(const Comparison& comparison);
 
 }  // namespace cautious::study

@@ -28,8 +28,10 @@ using Setters = std::map<std::string, std::vector<Setter>, std::less<>>;  // of 
 void add(Setters& all, const run::RunConfig& config) {
   for (const run::Key& key : keys_of(config)) {
     std::vector<Setter>& same = all[key.name];
-    const bool known = std::ranges::any_of(same, [&](const Setter& s) { return s.key.valid == key.valid; });
-    if (!known) same.push_back({key, config});
+    const auto is_like = [&](const Setter& other) {
+      return other.key.valid == key.valid && other.config.optimizer.name == config.optimizer.name;
+    };
+    if (std::ranges::none_of(same, is_like)) same.push_back({key, config});
   }
 }
 
@@ -38,6 +40,7 @@ Setters every_setter() {
   run::RunConfig config;
   for (const std::string& name : recipe_names()) {
     for (const std::string& decay_name : decay_names()) {
+      config.optimizer.name = name;
       config.optimizer.recipe = recipe(name);
       config.optimizer.recipe.decay = decay(decay_name);
       add(all, config);

@@ -34,6 +34,12 @@ struct Words {
   at::Tensor of;
 };
 
+// A list of words.
+struct Table {
+  at::Tensor of;
+  Words operator[](const Words& index) const { return {at::take(of, index.of)}; }
+};
+
 inline constexpr std::int64_t kWord = 0xffffffff;
 
 template <class T>
@@ -210,8 +216,10 @@ void keep_largest(Values<T>& z, double fraction) {
   z.of = largest_kept(z.of, fraction);
 }
 
-// Bits of an f32, and back.
+// Bits of an f32, and back; the upper ones of an f64.
 inline Words word_of(const Values<float>& x) { return {x.of.view(at::kInt).to(at::kLong) & kWord}; }
+inline Words high_word(const Values<float>& x) { return word_of(x); }
+inline Words high_word(const Values<double>& x) { return {at::bitwise_right_shift(x.of.view(at::kLong), raw(32)) & kWord}; }
 inline at::Tensor with_sign(const Words& a, int bits) {  // in two's complement
   const std::int64_t sign = std::int64_t{1} << (bits - 1);
   return (a.of ^ sign) - sign;

@@ -7,6 +7,7 @@
 #include "kernels/random_bits.h"
 #include "optim/random_key.h"
 #include "optim/shaping.h"
+#include "optim/whole_tensor.h"
 #include "torch/parts.h"
 
 namespace cautious::aten {
@@ -130,6 +131,21 @@ Values<T> direction_of(State& state, const Values<T>& g, const Move& move) {
   return u;
 }
 
+// Counted on the device, decided on the CPU.
+template <class T>
+Table odds_by_size(const Values<T>& x, const Values<T>& u) {
+  const Lane<Values<T>, Words> lane{u, {}, x, {}, u};
+  const at::Tensor bin = size_bin<T>(high_word(x)).of.reshape({-1}), on = mask<T>(Cautious{})(lane).of.reshape({-1});
+  const auto counted = [](const at::Tensor& of) { return at::bincount(of, {}, kSizeBins).cpu(); };
+  const at::Tensor all = counted(bin), decayed = counted(bin.masked_select(on));
+  optim::SizeBins bins = optim::empty_bins();
+  std::copy_n(all.data_ptr<std::int64_t>(), kSizeBins, bins.all.begin());
+  std::copy_n(decayed.data_ptr<std::int64_t>(), kSizeBins, bins.decayed.begin());
+  optim::find_odds(bins);
+  const at::Tensor odds = at::tensor(bins.odds, at::kLong);
+  return {odds.to(x.of.device())};
+}
+
 template <class T>
 struct Applied {
   Values<T> x;
@@ -151,17 +167,18 @@ Applied<T> apply(const D& decay, const Values<T>& x, const Values<T>& g, const V
     const Moved<Values<T>> moved = algorithm1(lr, wd, x, u, pull, on);
     return {moved.x, count(on, x), active, (move.lr * move.wd * sum(abs(moved.shrunk))).of};
   };
-  if constexpr (requires { mask<T>(decay); }) {
-    Lane<Values<T>, Words> lane{u, g, pull, {}};
-    if constexpr (kRandom<D>) lane.chance = bits_at(coordinates(x), optim::Purpose::decay, state.t, move) >> 8;
-    return where(mask<T>(decay)(lane));
-  } else if constexpr (requires(Values<double> ux) { gate(decay, ux); }) {
-    return where(gate(decay, product(u, x)));
-  } else {
-    const Values<double> r = projection(decay, product(g, pull), squares(pull), squares(fma(-lr, u, x) - x0));
-    const Values<double> k = r * move.wd;
+  Seen<Values<double>, Table> seen;
+  if constexpr (kLooksFirst<D>) seen.ux = product(u, x);
+  if constexpr (kBinned<D>) seen.odds = odds_by_size(x, u);
+  if constexpr (kProjects<D>) {
+    seen.g_away = product(g, pull), seen.away2 = squares(pull), seen.stepped2 = squares(fma(-lr, u, x) - x0);
+    const Values<double> k = projection(decay, seen) * move.wd;
     const Moved<Values<T>> moved = project(lr, as<T>(k), x, u, x0);
     return {moved.x, count(as<T>(k) > 0, x), active, (k * sum(abs(moved.shrunk))).of};
+  } else {
+    Lane<Values<T>, Words> lane{u, g, pull, {}, by_momentum(decay) ? loaded<T>(state.m) : u};
+    if constexpr (kRandom<D>) lane.chance = bits_at(coordinates(x), optim::Purpose::decay, state.t, move) >> 8;
+    return where(ready_mask<T>(decay, seen)(lane));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cautious/error.h>
 #include <cautious/torch.h>
 
+#include "optim/whole_tensor.h"
 #include "torch/parts.h"
 
 namespace cautious::torch {
@@ -60,7 +61,7 @@ Rates rates_of(const Options& options, const ParamGroup& group, std::size_t inde
   Rates rates{.lr = options.lr, .highest_lr = std::max(group.highest_lr, options.lr)};
   const double wd = options.recipe.weight_decay * options.decay_factor,
                peak = options.lr_max > 0 ? options.lr_max : rates.highest_lr;
-  if (std::holds_alternative<Selective>(options.recipe.decay)) {
+  if (portable::projects(options.recipe.decay)) {
     rates.wd = wd;
   } else if (options.lr > 0) {
     rates.wd = coupled_weight_decay(options.recipe.coupling, wd, options.lr, peak);

@@ -16,6 +16,7 @@
 #include <cautious/torch.h>
 
 #include "base/fields.h"
+#include "optim/recipe_line.h"
 #include "torch/parts.h"
 
 namespace cautious::torch {
@@ -26,6 +27,7 @@ using ::torch::serialize::InputArchive;
 using ::torch::serialize::OutputArchive;
 
 constexpr const char* kFormat = "cautious torch optimizer 1";
+constexpr const char* kAfterRecipe = " decay_switch=";
 
 [[noreturn]] void refuse_state(const std::string& message) { throw Error(Fault::data, "optimizer state: " + message); }
 
@@ -40,7 +42,7 @@ Lines group_lines(const std::vector<OptimizerParamGroup>& groups) {
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Options& options = options_of(groups[g], g);
     lines.push_back(
-        fmt::format("{} decay_switch={}", to_string(options.recipe), options.decay == DecaySwitch::on ? "on" : "off"));
+        fmt::format("{}{}{}", to_string(options.recipe), kAfterRecipe, options.decay == DecaySwitch::on ? "on" : "off"));
   }
   return lines;
 }
@@ -186,7 +188,9 @@ void Optimizer::load(InputArchive& archive) {
   Source source(archive);
   require_equal("the format", source.text("format"), kFormat);
   require_equal("parameter", source.lines("parameters"), parameter_lines(groups));
-  require_equal("group", source.lines("groups"), group_lines(param_groups_));
+  Lines saved_groups = source.lines("groups");
+  for (std::string& line : saved_groups) line = optim::up_to_date(line, kAfterRecipe);
+  require_equal("group", saved_groups, group_lines(param_groups_));
   require_equal("settings", source.text("settings"), identity(parts_->settings));
   const std::int64_t step = source.whole("step");
   const auto count = static_cast<std::int64_t>(parts_->names.size()), group_count = static_cast<std::int64_t>(groups.size());

@@ -41,21 +41,24 @@ std::string not_finite(double number) { return std::isnan(number) ? "not a numbe
 
 }  // namespace
 
-double ReferenceRun::decay_factor(std::int64_t number, double lr, Optimizer& optimizer,
-                                  const std::vector<at::Tensor>& parameters) const {
-  double plain = 0;  // budget of a factor of 1
+ReferenceRun::Factors ReferenceRun::follow(std::int64_t number, const StepInput& input, Optimizer& optimizer,
+                                           const std::vector<at::Tensor>& parameters) const {
+  Factors factors{std::vector<double>(parameters.size(), 1), 0};
+  double plain = 0, wanted = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Group& group = optimizer.group_of(i);
     if (group.decay == DecaySwitch::off || std::holds_alternative<None>(group.recipe.decay)) continue;
-    if (what_ == What::density) {
-      optimizer.set_density(i, trace_.ratio(number, i));
-    } else {
-      const auto sum = parameters[i].detach().abs().sum(at::kDouble).item<double>();
-      plain += lr * group.lr_multiplier * group.recipe.weight_decay * sum;
-    }
+    double density = 1;
+    if (what_ == What::density) optimizer.set_density(i, density = trace_.density(number, i));
+    const double lr = input.lr * group.lr_multiplier, peak = input.lr_max * group.lr_multiplier;
+    const double strength = lr > 0 ? lr * coupled_weight_decay(group.recipe.coupling, group.recipe.weight_decay, lr, peak) : 0;
+    const double budget = density * strength * parameters[i].detach().abs().sum(at::kDouble).item<double>();
+    factors.tensors[i] = budget > 0 ? std::min(trace_.budget(number, i) / budget, 1 / strength) : 0;
+    plain += budget;
+    wanted += factors.tensors[i] * budget;
   }
-  if (what_ == What::density) return 1;
-  return plain > 0 ? trace_.budget(number) / plain : 0;
+  if (plain > 0) factors.all = wanted / plain;
+  return factors;
 }
 
 std::optional<ReferenceRun> reference_run(const run::RunConfig& config, const std::vector<std::string>& tensors) {
@@ -137,8 +140,15 @@ double Trainer::accumulate_gradients() {
 TrainStep Trainer::step() {
   const std::int64_t number = done_ + 1;
   const double lr = lr_at(schedule_, number);
-  const double factor =
-      reference_ ? reference_->decay_factor(number, lr, optimizer_, parameters_) : decay_factor_at(decay_schedule_, number);
+  StepInput input{.lr = lr, .lr_max = schedule_.lr};
+  ReferenceRun::Factors factors;  // alive until the step is done
+  if (reference_) {
+    factors = reference_->follow(number, input, optimizer_, parameters_);
+    input.tensor_factors = factors.tensors;
+  } else {
+    input.decay_factor = decay_factor_at(decay_schedule_, number);
+  }
+  const double factor = reference_ ? factors.all : input.decay_factor;
   TrainStep result{accumulate_gradients(), lr, config_.optimizer.recipe.weight_decay * factor, nullptr};
   if (!std::isfinite(result.loss)) return result;
   std::vector<at::Tensor> gradients;  // alive until the step is done
@@ -147,7 +157,7 @@ TrainStep Trainer::step() {
     gradients.push_back(gradient.defined() ? gradient.contiguous() : gradient);
     optimizer_.bind(i, parameters_[i].data_ptr<float>(), gradient.defined() ? gradients.back().data_ptr<float>() : nullptr);
   }
-  result.report = &optimizer_.step({.lr = lr, .lr_max = schedule_.lr, .decay_factor = factor});
+  result.report = &optimizer_.step(input);
   if (!result.report->skipped) done_ = number;
   return result;
 }

@@ -22,16 +22,21 @@
 
 namespace cautious::train {
 
-// The two controls of a run with cautious decay: a random mask of the same density, tensor by tensor and step by step, and
-// plain decay that takes as much from the weights in all. Both read what the reference run wrote down (run/decay_trace.h).
+// The two controls of a run with cautious decay: plain decay, and a random mask of the same density. Tensor by tensor and step
+// by step both take as much from the weights as the reference run wrote down (run/decay_trace.h), the mask on average.
 class ReferenceRun {
  public:
   enum class What { density, budget };
   ReferenceRun(What what, run::DecayTrace trace) : what_(what), trace_(std::move(trace)) {}
 
-  // Makes step `number` decay as the reference run's did: sets the densities, or returns the factor on the weight decay that
-  // spends the same budget (1 for densities).
-  double decay_factor(std::int64_t number, double lr, Optimizer& optimizer, const std::vector<at::Tensor>& parameters) const;
+  struct Factors {
+    std::vector<double> tensors;  // on the weight decay of each
+    double all = 0;               // of them together
+  };
+  // Makes step `number` decay as the reference run's did: sets the densities and returns the factors that spend its budgets.
+  // Nothing decays where there is nothing to decay, and never more than all of a weight.
+  Factors follow(std::int64_t number, const StepInput& input, Optimizer& optimizer,
+                 const std::vector<at::Tensor>& parameters) const;
 
  private:
   What what_;

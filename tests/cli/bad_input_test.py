@@ -102,6 +102,7 @@ class BadInput(unittest.TestCase):
                 (["eps of adam is '-1'"], *ADAMW, "--eps", -1),
                 (["lr_max is '0'", "(0, inf)"], *ADAMW, "--lr_max", 0),
                 (["lr_max is 0.001", "0.01"], *ADAMW, "--lr_max", 0.001),
+                (["mask=momentum", "lion-k, muon", "adam", "mask=direction"], *ADAMW, "--decay", "cautious", "--mask", "momentum"),
                 (["density of random is '2'", "[0, 1]"], *ADAMW, "--decay", "random", "--density", 2),
                 (["grad_clip is '-1'"], *ADAMW, "--grad_clip", -1),
                 (["update_rms_clip is 'nan'"], *ADAMW, "--update_rms_clip", "nan"),

@@ -152,14 +152,33 @@ def random_bits(seed, purpose, t, n):
         return z ^ (z >> np.uint32(16))
 
 
-def mask(decay, u, g, x, pull, f, seed, t):
+def odds(u, x):
+    """Of 2^24, per coordinate: the frequency of the cautious mask among those of about its size, which share exponent and three
+    bits; from the largest down at least 64 together, zero alone."""
+    exponent = np.frexp(np.abs(x))[1]
+    size = np.where(x == 0, 0, 1 + 8 * (exponent + 200) + np.floor(16 * np.abs(x) / 2.0**exponent - 8)).astype(int)
+    strikes, result, groups = u * x >= 0, np.zeros(x.shape), [[0], []]
+    for one in np.unique(size[size > 0])[::-1]:
+        groups[-1].append(one)
+        if np.isin(size, groups[-1]).sum() >= 64:
+            groups.append([])
+    if len(groups) > 2:
+        groups[-2] += groups.pop()
+    for group in groups:
+        members = np.isin(size, group)
+        if members.any():
+            result[members] = np.floor(np.mean(strikes[members]) * 2**24 + 0.5)
+    return result
+
+
+def mask(decay, u, m, g, x, pull, f, seed, t):
     if decay == "layerwise":
         return np.full(x.shape, np.sum(u * x) >= 0)
-    if decay == "random":
-        odds = math.floor(f["density"] * 2**24 + 0.5)
-        return ((random_bits(seed, 1, t, x.size) >> np.uint32(8)) < odds).reshape(x.shape)
-    return {"none": np.zeros(x.shape, bool), "decoupled": np.ones(x.shape, bool), "cautious": u * x >= 0,
-            "gradient": g * x >= 0, "anchored": u * pull >= 0}[decay]
+    if decay in ("random", "shuffled"):
+        chance = (random_bits(seed, 1, t, x.size) >> np.uint32(8)).reshape(x.shape)
+        return chance < (math.floor(f["density"] * 2**24 + 0.5) if decay == "random" else odds(u, x))
+    return {"none": np.zeros(x.shape, bool), "decoupled": np.ones(x.shape, bool), "direction": u * x >= 0,
+            "momentum": m * x >= 0, "opposed": u * x < 0, "gradient": g * x >= 0, "anchored": u * pull >= 0}[f.get("mask", "direction") if decay == "cautious" else decay]
 
 
 def selective(x, u, g, x0, lr, wd):
@@ -199,7 +218,7 @@ def replay(x, g, lr, optimizer="adamw", decay=None, weight_decay=None, coupling=
         if decay == "selective":
             x, on = selective(x, u, step_g, start, kind(step_lr), wd)
         else:
-            on = mask(decay, u, step_g, x, pull, f, seed, t)
+            on = mask(decay, u, m, step_g, x, pull, f, seed, t)
             x = x - kind(step_lr) * u - kind(COUPLED[coupling](step_lr, peak, wd)) * np.where(on, pull, 0)
         x = rounding(x)
         ratio.append(np.mean(on) if x.size else np.nan)

@@ -15,7 +15,7 @@ from trace_file import Bf16
 
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 OPTIMIZERS = ["sgd", "sgdm", "adam", "adamw", "adamc", "lion", "lion-k"]
-DECAYS = ["none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"]
+DECAYS = ["none", "decoupled", "cautious", "opposed", "gradient", "random", "shuffled", "layerwise", "selective", "anchored"]
 KS = [{"k": "l1"}, {"k": "l2"}, {"k": "lp", "p": 3}, {"k": "huber", "e": 0.05}, {"k": "relativistic", "e": 0.05},
       {"k": "threshold", "e": 0.05}, {"k": "topk", "fraction": 0.3}]
 POLAR_SHAPES = [(7, 5), (5, 7), (4, 3, 3, 2), (12, 12), (1, 6), (6, 1)]
@@ -114,6 +114,7 @@ class Replay(unittest.TestCase):
             for steps in range(1, len(coefficients) + 3):
                 self.compare_polar((5, 9), "steps", optimizer="muon", decay="cautious", steps=steps, schedule=schedule)
         for blocks, shape in ((3, (12, 4)), (4, (4, 5, 3)), (2, (4, 5, 3)), (2, (2, 9))):
+            self.compare_polar(shape, "mask", optimizer="muon", decay="cautious", mask="momentum", weight_decay=0.3)
             self.compare_polar(shape, "blocks", optimizer="muon", decay="cautious", blocks=blocks, scale="jordan")
         for eps in (1e-7, 50):
             for schedule in ("paper", "turbo", "polar-express"):
@@ -224,7 +225,7 @@ class Replay(unittest.TestCase):
     def test_words(self):
         x, g = self.trace()
         ours = self.run_program({"x": x, "g": g, "lr": np.full(12, 0.01)}, optimizer="adamw", decay="cautious", lr=1, json=True)
-        self.assertEqual(self.metadata["recipe"], "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=cautious coupling=plain weight_decay=0.1")
+        self.assertEqual(self.metadata["recipe"], "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=cautious mask=direction coupling=plain weight_decay=0.1")
         self.assertIn("note: the trace has learning rates; --lr was not used", self.done.stderr)
         (line,) = self.done.stdout.splitlines()
         report = json.loads(line)

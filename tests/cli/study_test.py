@@ -75,10 +75,8 @@ class Study(Training):
                 for name, path in self.folders(out).items()}
 
     def densities(self, run):
-        """Of every step, the fraction of each tensor that decays, by decay_trace.bin."""
-        head, records = (run / "decay_trace.bin").read_bytes().split(b"\n", 1)
-        count = len(json.loads(head)["tensors"])
-        return [struct.unpack(f"<{count}f", records[at:at + 4 * count]) for at in range(0, len(records), 4 * count + 8)]
+        """Of every step, the fraction of each tensor that decays."""
+        return [density for density, _ in self.decay_trace(run)[1]]
 
 
 class Runs(Study):

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,13 @@ class Training(unittest.TestCase):
 
     def rows(self, out):
         return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+    def decay_trace(self, out):
+        """Names of the tensors; per step, the density and the budget of each."""
+        head, records = (out / "decay_trace.bin").read_bytes().split(b"\n", 1)
+        names = json.loads(head)["tensors"]
+        steps = list(struct.iter_unpack(f"<{len(names)}f{len(names)}d", records))
+        return names, [(step[:len(names)], step[len(names):]) for step in steps]
 
     def newest(self, out):
         return sorted((out / "checkpoints").iterdir())[-1]

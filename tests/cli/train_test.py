@@ -58,6 +58,31 @@ class Runs(Training):
         other = self.train("other", "--optimizer.name=muon", "--optimizer.decay=random", "--train.seed=1")
         self.assertNotEqual(self.weights(first)[0], self.weights(other)[0])
 
+    def test_controls_repeat_density_and_amount_of_every_tensor_and_step(self):
+        for name in ("adamw", "muon"):
+            more = [f"--optimizer.name={name}", "--optimizer.lr=1e-2", "--log.decay_trace=true", "--optimizer.decay_vectors=true"]
+            cwd = self.train(f"{name}-cwd", *more, "--optimizer.decay=cautious", "--optimizer.weight_decay=1",
+                             "--schedule.decay_curve=linear")  # to zero in the last step
+            budget = self.train(f"{name}-budget", *more, "--optimizer.decay=decoupled", f"--optimizer.budget_from={cwd}")
+            random = self.train(f"{name}-random", *more, "--optimizer.decay=random", f"--optimizer.density_from={cwd}")
+            names, wanted = self.decay_trace(cwd)
+            controls = [self.decay_trace(run)[1] for run in (budget, random)]
+            self.assertEqual([len(wanted), *map(len, controls)], [40] * 3)
+            for i, tensor in enumerate(names):
+                with self.subTest(optimizer=name, tensor=tensor):
+                    density, amount = ([step[what][i] for step in wanted] for what in (0, 1))
+                    self.assertGreater(sum(amount), 0)
+                    self.assertEqual(amount[-1], 0)
+                    for step in range(40):
+                        self.assertAlmostEqual(controls[0][step][1][i], amount[step], delta=1e-5 * amount[step])
+                        self.assertTrue(amount[step] > 0 or controls[1][step][1][i] == 0)
+                    if "norm" in tensor:
+                        continue  # coins of 16 coordinates say little; of 256 or more, over 40 steps, they even out
+                    many = "embed" in tensor  # 4096
+                    off = [sum(step[what][i] for step in controls[1]) for what in (0, 1)]
+                    self.assertLess(abs(off[0] - sum(density)) / 40, 0.006 if many else 0.025)
+                    self.assertLess(abs(off[1] / sum(amount) - 1), 0.02 if many else 0.08)
+
     def test_parts_of_a_batch_add_up(self):
         whole, parts = self.train("whole"), self.train("parts", "--train.grad_accum=4")
         self.assertAlmostEqual(self.summary(whole)["objective"], self.summary(parts)["objective"], places=4)

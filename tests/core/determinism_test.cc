@@ -109,12 +109,13 @@ void check_threads(const RuleName& rule, const std::string& decay) {
 
 TEST(Threads, AnyNumberAndAnyLoopGiveTheSameBits) {
   for (const RuleName& rule : {RuleName{"adam", ""}, RuleName{"lion-k", "l2"}, RuleName{"lion-k", "topk"}}) {
-    for (const std::string decay : {"cautious", "random", "layerwise", "selective", "anchored"})
+    for (const std::string decay : {"cautious", "random", "shuffled", "layerwise", "selective", "anchored"})
       check_threads<float>(rule, decay);
   }
   check_threads<double>({"sgdm", ""}, "cautious");
   check_threads<Bf16>({"adam", ""}, "cautious");
   check_threads<Bf16>({"lion", ""}, "random");
+  check_threads<Bf16>({"lion", ""}, "shuffled");
 }
 
 TEST(Threads, TwoOptimizersAtOnceDoNotDisturbEachOther) {

@@ -145,12 +145,22 @@ inline std::vector<RuleName> every_rule() {
 }
 // Those whose direction is made from a matrix.
 inline std::vector<RuleName> matrix_rules() { return {{"lion-k", "nuclear"}, {"muon", ""}}; }
+// Those that shape their direction, so that the mask of cautious decay may go by the momentum.
+inline std::vector<RuleName> shaping_rules() {
+  std::vector<RuleName> rules = matrix_rules();
+  for (const RuleName& rule : every_rule()) {
+    if (!rule.k.empty()) rules.push_back(rule);
+  }
+  return rules;
+}
 inline std::vector<std::string> every_decay() {
-  return {"none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"};
+  return {"none", "decoupled", "cautious", "opposed", "gradient", "random", "shuffled", "layerwise", "selective", "anchored"};
 }
 // Whether u of a coordinate depends on that coordinate alone.
 inline bool is_elementwise(const RuleName& rule) { return rule.k != "l2" && rule.k != "lp" && rule.k != "topk"; }
-inline bool is_elementwise(std::string_view decay) { return decay != "layerwise" && decay != "selective"; }
+inline bool is_elementwise(std::string_view decay) {
+  return decay != "shuffled" && decay != "layerwise" && decay != "selective";
+}
 
 inline cautious::Recipe make(const RuleName& rule, std::string_view decay, double weight_decay = 0.1) {
   cautious::Recipe made = cautious::recipe(rule.rule);
@@ -163,6 +173,12 @@ inline cautious::Recipe make(const RuleName& rule, std::string_view decay, doubl
   made.decay = cautious::decay(decay);
   made.coupling = cautious::Coupling::plain;
   made.weight_decay = weight_decay;
+  return made;
+}
+
+inline cautious::Recipe by_momentum(const RuleName& rule) {
+  cautious::Recipe made = make(rule, "cautious");
+  cautious::set(made, "mask", "momentum");
   return made;
 }
 

@@ -78,7 +78,7 @@ void expect_row(const T* ours, const std::vector<T>& expected, double ulp, const
 Recipe recipe_of(const Json& one) {
   Recipe result = recipe(one["rule"].get<std::string>());
   const auto text = [](const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); };
-  for (const char* field : {"decay", "coupling", "weight_decay", "density"}) {
+  for (const char* field : {"decay", "mask", "coupling", "weight_decay", "density"}) {
     if (one.contains(field)) set(result, field, text(one[field]));
   }
   for (const auto& [field, value] : one["fields"].items()) set(result, field, text(value));

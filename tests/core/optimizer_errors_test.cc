@@ -144,6 +144,9 @@ TEST_F(Misuse, LearningRates) {
   step_fails({.lr = 0.01, .lr_max = kNan}, {"lr_max", "nan"});
   step_fails({.lr = 0.01, .lr_max = 0.1, .decay_factor = -1}, {"decay_factor", "-1"});
   step_fails({.lr = 0.01, .lr_max = 0.1, .decay_factor = kNan}, {"decay_factor", "nan"});
+  const std::vector<double> negative{-2}, two{1, 1};
+  step_fails({.lr = 0.01, .lr_max = 0.1, .tensor_factors = negative}, {"tensor_factors[0]", "-2"});
+  step_fails({.lr = 0.01, .lr_max = 0.1, .tensor_factors = two}, {"tensor_factors", "2 numbers", "1 tensors"});
 }
 
 TEST_F(Misuse, Tensors) {

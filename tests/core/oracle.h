@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "polar_oracle.h"
+#include "size_oracle.h"
 
 namespace oracle {
 
@@ -25,6 +26,7 @@ struct Setup {
   double update_rms_clip = 0;
   std::string schedule = "paper", scale = "none";  // of muon and nuclear, as are the matrix's rows and cols
   bool nesterov = false;
+  bool by_momentum = false;  // the mask of cautious
   std::size_t rows = 0, cols = 0;
   std::uint64_t seed = 0;
   double doubt = 1e-12;  // a decision nearer than this, relative to its terms, is not clear
@@ -281,6 +283,7 @@ inline Outcome step(const Setup& s, Memory& at, Vector g, const Rates& r) {
     dot += out.u[i] * at.x[i];
     dot_size += out.u_size[i] * std::fabs(at.x[i]);
     if (std::fabs(out.u[i]) < s.doubt * out.u_size[i]) out.clear[i] = 0;
+    if (s.by_momentum && std::fabs(at.m[i]) < s.doubt * out.m_size[i]) out.clear[i] = 0;
   }
   if (s.decay == "selective") {
     selective(s, at, g, r, out);
@@ -289,11 +292,21 @@ inline Outcome step(const Setup& s, Memory& at, Vector g, const Rates& r) {
   if (s.decay == "layerwise" && std::fabs(dot) < s.doubt * dot_size) std::fill(out.clear.begin(), out.clear.end(), char{0});
   const double factor = shrink(s, r);
   const double odds = std::floor(s.density * 16777216 + 0.5);
+  std::vector<char> struck(n);
+  for (std::size_t i = 0; i < n; ++i) struck[i] = agree(out.u[i], at.x[i]);
+  const std::vector<Odds> sizes = s.decay == "shuffled" ? shuffled_odds(at.x, struck, out.clear) : std::vector<Odds>{};
+  std::vector<std::size_t> unclear;
   for (std::size_t i = 0; i < n; ++i) {
     const double pull = anchored ? at.x[i] - at.x0[i] : at.x[i];
     bool on = false;
     if (s.decay == "decoupled") on = true;
-    if (s.decay == "cautious" || s.decay == "anchored") on = agree(out.u[i], pull);
+    if (s.decay == "cautious" || s.decay == "anchored") on = agree(s.by_momentum ? at.m[i] : out.u[i], pull);
+    if (s.decay == "opposed") on = !agree(out.u[i], pull);
+    if (s.decay == "shuffled") {
+      const double chance = random_bits(s.seed, 1, at.t, s.name, i) >> 8;
+      on = chance < sizes[i].low;
+      if (chance >= sizes[i].low && chance < sizes[i].high) unclear.push_back(i);
+    }
     if (s.decay == "gradient") on = agree(g[i], at.x[i]);
     if (s.decay == "random") on = random_bits(s.seed, 1, at.t, s.name, i) >> 8 < odds;
     if (s.decay == "layerwise") on = dot >= 0;
@@ -302,6 +315,7 @@ inline Outcome step(const Setup& s, Memory& at, Vector g, const Rates& r) {
     if (on) out.budget += std::fabs(factor * pull);
     at.x[i] = at.x[i] - r.lr * out.u[i] - (on ? factor * pull : 0);
   }
+  for (const std::size_t i : unclear) out.clear[i] = 0;
   return out;
 }
 

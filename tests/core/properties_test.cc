@@ -118,6 +118,21 @@ TYPED_TEST(EveryElement, AnchoredAtZeroIsCautious) {
   }
 }
 
+// Of every state, one of the two strikes each coordinate.
+TYPED_TEST(EveryElement, OpposedIsTheComplementOfCautious) {
+  const auto x = weights<TypeParam>(kCount, 15);
+  const auto g = gradients<TypeParam>(1, kCount, 16);
+  for (const auto& rule : every_rule()) {
+    SCOPED_TRACE(rule.text());
+    const auto of = [&](const char* decay) { return run(make(rule, decay), x, g).reports[0].total; };
+    const cautious::Tally one = of("cautious"), other = of("opposed"), all = of("decoupled");
+    EXPECT_EQ(one.decayed + other.decayed, static_cast<std::int64_t>(kCount));
+    EXPECT_TRUE(one.decayed > 0 && other.decayed > 0);
+    EXPECT_NEAR(one.budget + other.budget, all.budget, 1e-6 * all.budget);
+    EXPECT_EQ(one.active, other.active);
+  }
+}
+
 TYPED_TEST(EveryElement, CorrectedCouplingAtConstantLearningRateIsPlain) {
   const auto x = weights<TypeParam>(kCount, 11);
   const auto g = gradients<TypeParam>(kSteps, kCount, 12);
@@ -135,13 +150,15 @@ TEST(Sliding, ShrinksByTheDecayFactorAlone) {
   const std::vector<std::vector<double>> still(10, std::vector<double>(130, 0.0));
   const auto powers = [](std::size_t) { return cautious::StepInput{.lr = 0x1p-3}; };
   for (const auto& rule : every_rule()) {
-    for (const std::string decay : {"decoupled", "cautious", "gradient", "layerwise", "none", "selective", "anchored"}) {
+    for (const std::string decay :
+         {"decoupled", "cautious", "gradient", "shuffled", "layerwise", "none", "opposed", "selective", "anchored"}) {
       SCOPED_TRACE(rule.text() + " " + decay);
-      const bool pulls = decay != "none" && decay != "selective" && decay != "anchored";
+      const bool never = decay == "none" || decay == "opposed" || decay == "selective";
+      const bool pulls = !never && decay != "anchored";
       const auto result = run(make(rule, decay, 0x1p-2), std::vector<double>(130, -1.0), still, {}, powers);
       for (const double x : result.x) ASSERT_EQ(x, pulls ? -std::pow(31.0 / 32, 10) : -1);
       EXPECT_EQ(result.reports[9].total.active, 0);
-      EXPECT_EQ(result.reports[9].total.decayed, decay == "none" || decay == "selective" ? 0 : 130);
+      EXPECT_EQ(result.reports[9].total.decayed, never ? 0 : 130);
     }
   }
 }
@@ -225,6 +242,37 @@ TEST(Groups, SwitchedOffDecayIsNoneAndTheMultiplierScalesTheLearningRate) {
   const auto& report = vectors.step({.lr = 0.125});
   EXPECT_EQ(report.total.decayed, 0);
   EXPECT_EQ(plain, run(make({"adam", ""}, "none"), x, {g}, {}, quarter).x);
+}
+
+// A factor of a tensor is a factor on its weight decay, under every decay and coupling, and of no other tensor.
+TEST(Groups, TensorFactorsScaleTheWeightDecayOfTheirTensor) {
+  const auto x = weights<double>(kCount, 17), g = weights<double>(kCount, 18);
+  const std::vector<double> factors{0.5, 0, 4};
+  for (const auto& decay : every_decay()) {
+    for (const std::string_view coupling : cautious::names_of(cautious::Coupling{})) {
+      SCOPED_TRACE(decay + " " + std::string(coupling));
+      cautious::Recipe recipe = make({"sgdm", ""}, decay, 0.25);
+      cautious::set(recipe, "coupling", coupling);
+      const cautious::StepInput input{.lr = 0.125, .lr_max = 0.25};
+      std::vector<std::vector<double>> together(3, x);
+      cautious::Optimizer optimizer(recipe);
+      for (std::size_t k = 0; k < 3; ++k) {
+        optimizer.add(std::to_string(k), {static_cast<std::int64_t>(kCount)}, together[k].data(), g.data());
+      }
+      cautious::StepInput scaled = input;
+      scaled.tensor_factors = factors;
+      const auto report = optimizer.step(scaled);
+      for (std::size_t k = 0; k < 3; ++k) {
+        cautious::Recipe own = recipe;
+        own.weight_decay *= factors[k];
+        auto alone = x;
+        cautious::Optimizer other(own);
+        other.add(std::to_string(k), {static_cast<std::int64_t>(kCount)}, alone.data(), g.data());
+        EXPECT_TRUE(fixture::same(other.step(input).total, report.tensors[k])) << k;
+        EXPECT_EQ(alone, together[k]) << k;
+      }
+    }
+  }
 }
 
 }  // namespace properties_test

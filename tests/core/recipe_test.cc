@@ -52,6 +52,31 @@ TEST(Recipe, DecaysByName) {
   EXPECT_TRUE(has_anchor(decay("anchored")) && has_anchor(decay("selective")) && !has_anchor(decay("cautious")));
 }
 
+// A mask by the momentum is another one only where the direction is shaped.
+TEST(Recipe, MaskByMomentum) {
+  const std::string line = "lion-k beta1=0.9 beta2=0.99 k=topk";
+  const Recipe muon = parse_recipe("muon mask=momentum decay=cautious");
+  EXPECT_EQ(std::get<Cautious>(muon.decay).mask, MaskBy::momentum);
+  EXPECT_NE(to_string(muon).find(" decay=cautious mask=momentum coupling=plain "), std::string::npos) << to_string(muon);
+  EXPECT_EQ(to_string(parse_recipe(to_string(muon))), to_string(muon));
+  EXPECT_EQ(to_string(parse_recipe(line + " decay=cautious mask=momentum")).rfind(line, 0), 0u);
+  EXPECT_NE(to_string(parse_recipe("adamw decay=cautious")).find(" decay=cautious mask=direction "), std::string::npos);
+  for (const std::string name : {"sgd", "sgdm", "adam", "lion"}) {
+    Recipe ours = recipe(name);
+    ours.decay = Cautious{};
+    const std::string refusal = "mask=momentum is for rules that shape their direction (lion-k, muon); that of " + name +
+                                " is not shaped and has the signs of what it is made of already: leave mask=direction";
+    EXPECT_EQ(failure_of_set(ours, "mask", "momentum"), refusal);
+    ours.decay = muon.decay;
+    EXPECT_EQ(message([&] { check(ours); }), refusal);
+    EXPECT_EQ(message([&] { (void)Optimizer(ours); }), refusal);
+    EXPECT_EQ(std::get<Cautious>(decay_for(ours.rule, muon.decay)).mask, MaskBy::direction);
+  }
+  EXPECT_EQ(std::get<Cautious>(decay_for(recipe("lion-k").rule, muon.decay)).mask, MaskBy::momentum);
+  EXPECT_EQ(failure_of_set(muon, "mask", "gradient"), "no mask of cautious named 'gradient'; choices: direction, momentum");
+  EXPECT_NE(failure_of_set(recipe("muon"), "mask", "momentum"), "") << "decoupled decay has no mask to choose";
+}
+
 // The one-word promise of the fields: what fields() prints, set() takes, and nothing changes.
 TEST(Recipe, EveryFieldRoundTrips) {
   for (const std::string& name : recipe_names()) {
@@ -242,7 +267,7 @@ TEST(ParsedRecipe, SaysWhatIsWrongAndWhere) {
   expect("lion beta1=0.5 beta1=0.6", "recipe 'lion beta1=0.5 beta1=0.6', character 16: beta1 is given twice", "beta1");
   expect("sgd decay=cautios",
          "recipe 'sgd decay=cautios', character 5: no decay named 'cautios'; did you mean 'cautious'? "
-         "choices: none, decoupled, cautious, gradient, random, layerwise, selective, anchored",
+         "choices: none, decoupled, cautious, opposed, gradient, random, shuffled, layerwise, selective, anchored",
          "decay");
   for (const char* empty : {"", "  ", "\t"}) {
     EXPECT_EQ(refused_line(empty).what(),

@@ -111,7 +111,7 @@ TEST(Report, AgreesWithTheOracleForEveryCoupling) {
 
 TEST(Clip, GlobalNormAndUpdateRmsAgreeWithTheOracle) {
   for (const auto& rule : fixture::every_rule()) {
-    for (const std::string decay : {"cautious", "gradient", "layerwise", "selective", "anchored"}) {
+    for (const std::string decay : {"cautious", "gradient", "shuffled", "layerwise", "selective", "anchored"}) {
       for (const auto& [norm, rms] : {std::pair{0.5, 0.0}, {0.0, 0.3}, {0.5, 0.3}, {1e9, 1e9}}) {
         SCOPED_TRACE(rule.text() + " " + decay + " grad_clip " + std::to_string(norm) + " update_rms_clip " +
                      std::to_string(rms));

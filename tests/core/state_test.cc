@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/safetensors.h"
 #include "fixture.h"
 
 namespace state_test {
@@ -129,6 +130,40 @@ TEST(State, AnchorOfTheStartSurvives) {
       EXPECT_EQ(data, fixture::bytes(start));
     }
   }
+}
+
+TEST(State, MaskByMomentumContinues) {
+  for (const fixture::RuleName& rule : fixture::shaping_rules()) {
+    if (rule.rule == "muon" || rule.k == "nuclear") continue;  // takes no vectors
+    SCOPED_TRACE(rule.text());
+    check_continues<float>(fixture::by_momentum(rule), {});
+  }
+}
+
+// A file from before a field existed says nothing of it: it has the default then, and nothing else.
+TEST(State, AFieldThatIsMissingInTheFileHasItsDefault) {
+  const Folder folder;
+  const auto recipe = make({"lion-k", "huber"}, "cautious");
+  Training<float> first(recipe, {});
+  first.train(0, 2);
+  first.optimizer.save(folder / "new");
+  const auto saved = cautious::base::Safetensors::read(folder / "new");
+  std::vector<cautious::base::TensorToWrite> tensors;
+  for (const auto& one : saved.tensors()) tensors.push_back({one.name, one.type, one.shape, saved.data(one)});
+  cautious::base::Metadata metadata = saved.metadata();
+  const std::string field = " mask=direction";
+  for (auto& [key, text] : metadata) {
+    if (const std::size_t at = text.find(field); at != std::string::npos) text.erase(at, field.size());
+  }
+  EXPECT_NE(metadata, saved.metadata());
+  cautious::base::write_safetensors(folder / "old", tensors, metadata);
+  Training<float> second(recipe, {}, first, folder / "old");
+  expect_same_training(first, second);
+  fixture::expect_error(
+      [&] {
+        Training<float>(fixture::by_momentum({"lion-k", "huber"}), {}, first, folder / "old");
+      },
+      {"recipe of 'layer.0'", "mask=direction", "mask=momentum"});
 }
 
 // A density set between steps is part of what the next step does.

@@ -23,7 +23,8 @@ RULES = {
 for k, extra in [("l1", {}), ("l2", {}), ("lp", {"p": 3.0}), ("huber", {"e": 0.05}), ("relativistic", {"e": 0.05}),
                  ("threshold", {"e": 0.01}), ("topk", {"fraction": 0.3})]:
     RULES["lion-k " + k] = ("lion-k", {"beta1": 0.9, "beta2": 0.99, "k": k, **extra})
-DECAYS = ["none", "decoupled", "cautious", "gradient", "random", "layerwise", "selective", "anchored"]
+DECAYS = ["none", "decoupled", "cautious", "opposed", "gradient", "random", "shuffled", "layerwise", "selective",
+          "anchored"]
 TYPES = [("f32", ""), ("f64", ""), ("bf16", "nearest"), ("bf16", "stochastic"), ("bf16", "split")]
 LR = [0.01, 0.02, 0.015, 0.005]
 
@@ -80,6 +81,15 @@ def anchor(dtype):
     return {"x": [stored(dtype, a + 0.4 * b + 0.2 * c) for a, b, c in zip(data["x"], data["g"][0], noise)], "g": []}
 
 
+def sizes(dtype):
+    """Enough coordinates for several bins of size, most of them of few; zeros, and sizes at the ends of the exponents."""
+    data = mild(dtype, 230, 2, 5)
+    data["x"] = [stored(dtype, x * 2.0 ** (-i % 7)) for i, x in enumerate(data["x"])]
+    ends = [0.0, -0.0, 1e-40, 3e-38, -3e38] + ([1e-310, 1e-300, 1e300, 4e38, -1e-39] if dtype == "f64" else [])
+    data["x"][:len(ends)] = [stored(dtype, x) for x in ends]
+    return data
+
+
 def nonfinite():
     inf, nan = math.inf, math.nan
     return {"x": [1.0, -1.0, 0.0, 2.0, -2.0, 0.5, 0.0],
@@ -98,14 +108,14 @@ def tied():
 
 
 def whole_tensor(case):
-    return (case["decay"] in ("layerwise", "selective") or case["fields"].get("k") in ("l2", "lp")
+    return (case["decay"] in ("shuffled", "layerwise", "selective") or case["fields"].get("k") in ("l2", "lp")
             or "grad_clip" in case or "update_rms_clip" in case)
 
 
 def tolerance(case):
     """Units in the last place of a row's largest number: a sum over a tensor may be off by its last bits, which only f64 shows,
     and clipped gradients carry that into sums that cancel."""
-    summed = whole_tensor(case) and (case["decay"] != "layerwise" or case["fields"].get("k") in ("l2", "lp"))
+    summed = whole_tensor(case) and (case["decay"] not in ("shuffled", "layerwise") or case["fields"].get("k") in ("l2", "lp"))
     if not summed or case["dtype"] != "f64":
         return 0
     return 16 if "grad_clip" in case else 4
@@ -119,7 +129,7 @@ def new_case(name, rule, decay, dtype, rounding="", **options):
         case["rounding"] = rounding
     if decay == "random":
         case["density"] = 0.5
-    if decay == "random" or rounding == "stochastic":
+    if decay in ("random", "shuffled") or rounding == "stochastic":
         case["seed"] = 7
     case.update(options)
     kind = "turning " if decay == "selective" else "mild " if whole_tensor(case) else "edge "
@@ -141,6 +151,13 @@ def couplings():
               for coupling in names]
     return cases + [new_case("off", "adam", decay, "f32", input="turning f32", decay_switch="off")
                     for decay in ("cautious", "anchored", "selective")]
+
+
+def masks():
+    """By the momentum: of every rule that shapes its direction, but for those that need a matrix."""
+    cases = [new_case("by momentum", rule, "cautious", *kind, mask="momentum")
+             for rule in RULES if rule.startswith("lion-k") for kind in TYPES]
+    return cases + [new_case("by bf16 momentum", "lion-k huber", "cautious", "f32", mask="momentum", moments="bf16")]
 
 
 def clips():
@@ -184,6 +201,7 @@ def others():
     # Longer than a tile of 64, with an odd tail, so that loops with several bodies are seen.
     wide = [("adam", "cautious", TYPES[0]), ("lion", "random", TYPES[0]), ("sgdm", "gradient", TYPES[1]),
             ("adam", "cautious", TYPES[3]), ("sgdm", "anchored", TYPES[4])]
+    cases += [new_case("sizes", "adam", "shuffled", *kind, input="sizes " + kind[0], lr=LR[:2]) for kind in TYPES[:3]]
     return cases + [new_case("wide", rule, decay, *kind, input="wide " + kind[0], lr=LR[:2]) for rule, decay, kind in wide]
 
 
@@ -227,6 +245,7 @@ def make_inputs():
         inputs["turning " + dtype] = turning(dtype)
         inputs["anchor " + dtype] = anchor(dtype)
         inputs["wide " + dtype] = mild(dtype, 67, 2, 3)
+        inputs["sizes " + dtype] = sizes(dtype)
         inputs["pausing " + dtype] = mild(dtype, 9, 4, 4)
         inputs["pausing " + dtype]["g"][1] = None  # no gradient: the tensor is left out of the step
     inputs["mixed"] = {"x": inputs["mild bf16"]["x"], "g": inputs["mild f32"]["g"]}
@@ -236,7 +255,7 @@ def make_inputs():
 def main():
     out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("golden.json")
     inputs = make_inputs()
-    cases = [run(case, inputs) for case in product() + couplings() + clips() + anchors() + types() + others()]
+    cases = [run(case, inputs) for case in product() + couplings() + masks() + clips() + anchors() + types() + others()]
     names = [case["name"] for case in cases]
     assert len(set(names)) == len(names), "two cases of one name"
     used = {case["input"] for case in cases} | {case["anchor"] for case in cases if "anchor" in case}

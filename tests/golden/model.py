@@ -171,6 +171,19 @@ def product_sign(T, a, x):
     return 1 if (a > 0) == (x > 0) else -1
 
 
+def size_bin(T, a):
+    """Exponent and first three bits after the point; 0 for a zero. Beyond f32's exponents: the nearest of them."""
+    a = abs(T.flush(a))
+    if a == 0:
+        return 0
+    exponent = math.frexp(a)[1] - 1
+    if exponent < -126:
+        return 8
+    if exponent > 127:
+        return 8 * 255 + 7
+    return 8 * (exponent + 127) + math.floor(8 * (a / 2.0**exponent - 1))
+
+
 def coupled_weight_decay(coupling, wd, lr, lr_max):
     if coupling == "corrected":
         return wd * (lr / lr_max)
@@ -250,11 +263,38 @@ class Tensor:
             key = key_of(case.get("seed", 0), RANDOM_DECAY, self.t, "x")
             odds = math.floor(case["density"] * 2**24 + 0.5)
             return [random_bits(key, i) >> 8 < odds for i in range(n)]
+        if case["decay"] == "shuffled":
+            key, odds = key_of(case.get("seed", 0), RANDOM_DECAY, self.t, "x"), self.odds(u, pull)
+            return [random_bits(key, i) >> 8 < odds[i] for i in range(n)]
         if case["decay"] == "layerwise":
             parts = [T.flush(a) * T.flush(b) for a, b in zip(u, pull)]
             return [clear(math.fsum(parts), parts) >= 0] * n
-        other = g if case["decay"] == "gradient" else u
+        if case["decay"] == "opposed":
+            return [product_sign(T, a, b) == -1 for a, b in zip(u, pull)]
+        by_momentum = case.get("mask") == "momentum"
+        other = g if case["decay"] == "gradient" else self.moments["m"] if by_momentum else u
         return [product_sign(T, a, b) in (0, 1) for a, b in zip(other, pull)]
+
+    def odds(self, u, pull):
+        """Of each coordinate: how often cautious decay strikes among those of about its size."""
+        strikes = [product_sign(self.T, a, b) in (0, 1) for a, b in zip(u, pull)]
+        bins = [size_bin(self.T, a) for a in pull]
+        groups, group = [{0}], set()
+        for size in sorted(set(bins) - {0}, reverse=True):
+            group.add(size)
+            if sum(a in group for a in bins) >= 64:
+                groups.append(group)
+                group = set()
+        if group and len(groups) > 1:
+            groups[-1] |= group
+        else:
+            groups.append(group)
+        result = [0] * len(u)
+        for group in groups:
+            members = [i for i, size in enumerate(bins) if size in group]
+            for i in members:
+                result[i] = math.floor(sum(strikes[k] for k in members) / len(members) * 2**24 + 0.5)
+        return result
 
     def project(self, x, g, u, lr, weight_decay):
         """Selective projection decay."""

@@ -4,9 +4,9 @@ import re
 
 from tree import files, finish, read
 
-# Where they are, and how often: the two masks of decays.h and the count of active coordinates in each loop; the decay term of
+# Where they are, and how often: the three masks of decays.h and the count of active coordinates in each loop; the decay term of
 # Algorithm 1 itself.
-MASKS = {"include/cautious/decays.h": 2, "src/kernels/algorithm1.h": 2, "src/torch/aten_step.cc": 1}
+MASKS = {"include/cautious/decays.h": 3, "src/kernels/algorithm1.h": 2, "src/torch/aten_step.cc": 1}
 TERMS = {"src/kernels/algorithm1.h": 1}
 
 U = r"(?<!\w)(?:u|g|d|grads?|gradients?|updates?|directions?|dir)_?(?!\w)"
@@ -32,7 +32,7 @@ MASK = [
     rf"(?:mul\({pair(',')}|fma\({pair(',')},0)\){COMPARED}", rf"\.mul\((?:{U}|{X})\){COMPARED}",
     rf"(?:ge|le|gt|lt)\(\(*{pair('[*]')}\)*,0",
     *signs(r"\)*(?:\*|==|!=|\^|&&|\.mul\(|\.eq\(|\.ne\(|,)\(*(?:\w+::)?"),
-    r"(?<!\w)signed_product\(",
+    r"(?:(?<!\w)|(?<=return))signed_product\(",
 ]
 ON_X = rf"\(*(?:(?:\w+::)?(?:select|where)\([^;]*?,|[^;,?]*\?(?:0:)?)?{X}"
 TERM = [

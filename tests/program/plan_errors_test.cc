@@ -55,7 +55,7 @@ TEST_F(PlanErrors, UnknownKeysOfARun) {
 TEST_F(PlanErrors, ValuesOfARun) {
   EXPECT_EQ(refused(with(kExample, "\"decoupled\"", "\"decopled\"")),
             "plan.toml:10: optimizer.decay: no decay named 'decopled'; did you mean 'decoupled'? choices: none, decoupled, "
-            "cautious, gradient, random, layerwise, selective, anchored");
+            "cautious, opposed, gradient, random, shuffled, layerwise, selective, anchored");
   EXPECT_EQ(refused(with(kExample, "[0.1, 1.0]", "[0.1,\n  -1.0]")),
             "plan.toml:7: optimizer.weight_decay: weight_decay is '-1'; valid: [0, inf)");
   EXPECT_EQ(refused(with(kExample, "data.path = \"gcide\"", "train.steps = 1.5")),

@@ -268,10 +268,9 @@ TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   const Plan plan = compare_plan({.seeds = 3});
   std::vector<std::string> names;
   for (const Arm& arm : plan.arms) names.push_back(arm.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"none", "plain", "cwd", "random", "budget"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"none", "plain", "cwd", "shuffled", "opposed"}));
   EXPECT_FALSE(plan.arms[0].grid);
-  EXPECT_EQ(plan.arms[3].density_of, "cwd");
-  EXPECT_EQ(plan.arms[4].budget_of, "cwd");
+  for (const std::size_t control : {3, 4}) EXPECT_EQ(plan.arms[control].point_of, "cwd");
   ASSERT_EQ(plan.grid.size(), 1u);
   EXPECT_EQ(plan.grid[0].values, (std::vector<std::string>{"0", "0.1", "0.4", "1"}));
   EXPECT_EQ(plan.arms[2].axes.at(0).values, (std::vector<std::string>{"0", "0.25", "1", "2.5"}));
@@ -280,12 +279,13 @@ TEST(Compare, ArmsControlsAndContrastsAreFixed) {
     EXPECT_TRUE(contrast.best);
     if (contrast.primary) primary.push_back(contrast.a + " - " + contrast.b);
   }
-  EXPECT_EQ(primary, (std::vector<std::string>{"plain - none", "cwd - plain", "cwd - random"}));
+  EXPECT_EQ(primary, (std::vector<std::string>{"plain - none", "cwd - plain", "cwd - shuffled"}));
   double expected = 0;
   for (const PlannedRun& run : expand(plan)) expected += run.share;
-  // Two tuning seeds: 4 + 4 points, of which no decay is made once. Three others: none, and a point for each other arm; plain
-  // may be none.
-  EXPECT_NEAR(expected, 2 * 7 + 3 * (1 + 0.75 + 1 + 1 + 1), 1e-12);
+  // Two tuning seeds: 4 + 4 points, of which no decay is made once. Three others: none, and a point for each other arm, which
+  // may be none again.
+  EXPECT_NEAR(expected, 2 * 7 + 3 * (1 + 4 * 0.75), 1e-12);
+  EXPECT_EQ(compare_plan({.optimizer = "muon"}).arms.back().name, "cwd-momentum");
 }
 
 TEST(Compare, SeveralRatesAreChosenFromToo) {

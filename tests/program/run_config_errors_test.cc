@@ -64,8 +64,8 @@ TEST_F(RunConfigErrors, WrongTypes) {
             "run.toml:3: optimizer.lr is the string '1e-3', not a number; valid: (0, inf)");
   EXPECT_EQ(refused("[optimizer]\nbeta1 = true\n"), "run.toml:2: optimizer.beta1 is true, not a number; valid: [0, 1)");
   EXPECT_EQ(refused("[optimizer]\ndecay = 3\n"),
-            "run.toml:2: optimizer.decay is 3, not a string; valid: none, decoupled, cautious, gradient, random, layerwise, "
-            "selective, anchored");
+            "run.toml:2: optimizer.decay is 3, not a string; valid: none, decoupled, cautious, opposed, gradient, random, "
+            "shuffled, layerwise, selective, anchored");
   EXPECT_EQ(refused("[train]\nsteps = 2.5\n"), "run.toml:2: train.steps is 2.5, not a whole number; valid: [1, 2^63)");
   EXPECT_EQ(refused("[train]\nsteps = 1e300\n"), "run.toml:2: train.steps is 1e+300, not a whole number; valid: [1, 2^63)");
   EXPECT_EQ(refused("[train]\nsteps = 1979-05-27\n"),
@@ -172,6 +172,8 @@ TEST_F(RunConfigTogether, FieldsOfAnotherRule) {
 }
 
 TEST_F(RunConfigTogether, AFollowedRunNeedsItsDecay) {
+  EXPECT_TRUE(refused_flags({{"optimizer.decay", "cautious"}, {"optimizer.mask", "momentum"}})
+                  .starts_with("--optimizer.mask: mask=momentum is for rules that shape their direction (lion-k, muon)"));
   EXPECT_EQ(refused_flags({{"optimizer.density_from", "run"}}),
             "--optimizer.density_from needs optimizer.decay=random, which is decoupled");
   EXPECT_EQ(refused_flags({{"optimizer.budget_from", "run"}, {"optimizer.name", "adamc"}}),

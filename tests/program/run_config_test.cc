@@ -108,7 +108,8 @@ TEST_F(RunConfigTest, NameBeforeDecayBeforeFields) {
 TEST_F(RunConfigTest, AnotherRuleKeepsTheFieldsItHas) {
   const std::string text = "[optimizer]\nname = 'adamw'\nbeta1 = 0.7\nweight_decay = 0.3\ndecay = 'cautious'\n";
   const run::RunConfig config = read(text, {{"optimizer.name", "lion"}});
-  EXPECT_EQ(to_string(config.optimizer.recipe), "lion beta1=0.7 beta2=0.99 decay=cautious coupling=plain weight_decay=0.3");
+  EXPECT_EQ(to_string(config.optimizer.recipe),
+            "lion beta1=0.7 beta2=0.99 decay=cautious mask=direction coupling=plain weight_decay=0.3");
 }
 
 TEST_F(RunConfigTest, OneHorizonAndOneWarmupDecide) {
@@ -137,8 +138,13 @@ TEST_F(RunConfigTest, TheRestTakesTheDecayOfTheMatrices) {
   const run::RunConfig own = read(
       "[optimizer.rest]\nweight_decay = 0\nbeta1 = 0.8\nname = 'lion'\nlr_multiplier = 0.1\n"
       "[optimizer]\nname = 'lion-k'\nk = 'nuclear'\ndecay = 'cautious'\n");
-  EXPECT_EQ(to_string(own.optimizer.rest), "lion beta1=0.8 beta2=0.99 decay=cautious coupling=plain weight_decay=0");
+  EXPECT_EQ(to_string(own.optimizer.rest),
+            "lion beta1=0.8 beta2=0.99 decay=cautious mask=direction coupling=plain weight_decay=0");
   EXPECT_EQ(own.optimizer.rest_lr_multiplier, 0.1);
+
+  const run::RunConfig masked = read("[optimizer]\nname = 'muon'\nmask = 'momentum'\ndecay = 'cautious'\n");
+  EXPECT_EQ(field(masked.optimizer.recipe, "mask"), "momentum");
+  EXPECT_EQ(field(masked.optimizer.rest, "mask"), "direction") << "adam does not shape its direction";
 }
 
 TEST_F(RunConfigTest, TomlGivesTheSameConfiguration) {

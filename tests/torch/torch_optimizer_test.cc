@@ -295,7 +295,7 @@ void expect_continues(const Recipe& recipe, at::ScalarType type, const cautious:
 TEST(TorchState, ContinuesBitwise) {
   for (const bool generic : {false, true}) {
     for (const char* rule : {"sgd", "sgdm", "adamc", "lion", "muon"}) {
-      for (const char* decay : {"cautious", "random", "anchored", "selective"}) {
+      for (const char* decay : {"cautious", "random", "shuffled", "anchored", "selective"}) {
         expect_continues(made(rule, 0.1, decay), at::kFloat, {.seed = 3, .generic = generic});
       }
     }

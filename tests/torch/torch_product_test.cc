@@ -126,6 +126,14 @@ TEST(Product, MatricesAgree) {
   }
 }
 
+TEST(Product, MasksByMomentumAgree) {
+  for (const fixture::RuleName& rule : fixture::shaping_rules()) {
+    const bool matrices = rule.rule == "muon" || rule.k == "nuclear";
+    for (const Type& type : kTypes) check(fixture::by_momentum(rule), kMatrices, type, matrices);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(Product, SchedulesOfMatricesAgree) {
   for (const std::string_view schedule : cautious::names_of(cautious::NewtonSchulz{})) {
     for (const std::string_view scale : cautious::names_of(cautious::MatrixScale{})) {

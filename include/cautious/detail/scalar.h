@@ -73,6 +73,10 @@ inline V signed_product(V a, V x) {
   return (a * (1 / kSmallest<V>)) * x;
 }
 
+// The upper 32 bits of a number as it is stored.
+inline std::uint32_t high_word(float a) { return __builtin_bit_cast(std::uint32_t, a); }
+inline std::uint32_t high_word(double a) { return static_cast<std::uint32_t>(__builtin_bit_cast(std::uint64_t, a) >> 32); }
+
 // base^t by squaring: the same bits everywhere, unlike libm's pow.
 inline double power(double base, std::int64_t t) {
   double result = 1;
