@@ -17,7 +17,8 @@ namespace {
 struct Report {
   report::Figure contrasts, exploratory, arms, amounts;
   std::vector<report::Figure> sweeps, losses, inside;
-  report::Table contrast_table, exploratory_table, tests, tuning, arm_table, chosen, runs, settings, paper, provenance;
+  report::Table contrast_table, exploratory_table, tests, equal_amounts, tuning, arm_table, chosen, runs, settings, paper,
+      provenance;
 };
 
 Report make_report(const Results& results, const Verdict& verdict) {
@@ -33,6 +34,7 @@ Report make_report(const Results& results, const Verdict& verdict) {
                 .contrast_table = contrasts_table(verdict, true),
                 .exploratory_table = contrasts_table(verdict, false),
                 .tests = tests_table(verdict),
+                .equal_amounts = amounts_table(verdict),
                 .tuning = tuning_table(results),
                 .arm_table = arms_table(results),
                 .chosen = chosen_table(results, chosen),
@@ -140,6 +142,7 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   add_contrasts(page, verdict, report);
   page.section("Arms");
   page.figure(report.amounts);
+  if (!report.equal_amounts.rows.empty()) page.table(report.equal_amounts);
   for (const report::Figure& figure : report.sweeps) page.figure(figure);
   page.figure(report.arms);
   if (!report.tuning.rows.empty()) {
@@ -185,6 +188,7 @@ std::filesystem::path write_report(const Results& results, const Verdict& verdic
                                     report.runs,           report.settings,  report.provenance};
   if (verdict.exploratory > 0) tables.push_back(report.exploratory_table);
   if (!report.tests.rows.empty()) tables.push_back(report.tests);
+  if (!report.equal_amounts.rows.empty()) tables.push_back(report.equal_amounts);
   if (!report.tuning.rows.empty()) tables.push_back(report.tuning);
   if (!report.paper.rows.empty()) tables.push_back(report.paper);
   return write_files(results.directory, page_of(results, verdict, report), figures, tables);

@@ -190,6 +190,31 @@ report::Table tests_table(const Verdict& verdict) {
   return table;
 }
 
+report::Table amounts_table(const Verdict& verdict) {
+  report::Table table{
+      .name = "equal_amounts",
+      .title = "Differences at equal amounts of decay (nats per token), exploratory",
+      .head = {"contrast", "difference", "95% interval", "p", "seeds", "ratio of the best weight_decay", "95% interval"},
+      .rows = {},
+      .note =
+          "From every point of both grids: one smooth curve of the loss over the logarithm of the decay "
+          "budget for both arms, and a constant between them, fitted to each seed; t-test over the seeds. "
+          "Ratio: where parabolas over the logarithm of weight_decay are lowest, the first arm's over the "
+          "second's, with an interval by jackknife over the seeds.",
+      .csv = {{"contrast", "difference", "low", "high", "p", "seeds", "ratio", "ratio low", "ratio high"}}};
+  for (const EqualAmounts& found : verdict.amounts) {
+    const std::string name = fmt::format("{} - {}", found.contrast.a, found.contrast.b), n = std::to_string(found.difference.n);
+    const Interval &nats = found.difference.interval, &times = found.ratio_interval;
+    const bool known = std::isfinite(found.ratio);
+    table.rows.push_back({name, fmt::format("{:+.4f}", found.difference.mean), range_text(nats), p_cell(found.p), n,
+                          known ? fmt::format("{:.3g}", found.ratio) : "-",
+                          known ? fmt::format("[{:.3g}, {:.3g}]", times.low, times.high) : "-"});
+    table.csv.push_back({name, exact_text(found.difference.mean), exact_text(nats.low), exact_text(nats.high),
+                         exact_text(found.p), n, exact_text(found.ratio), exact_text(times.low), exact_text(times.high)});
+  }
+  return table;
+}
+
 report::Table tuning_table(const Results& results) {
   report::Table table{.name = "tuning",
                       .title = "Choice of the points: validation loss on the tuning seeds",

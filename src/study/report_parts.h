@@ -79,6 +79,8 @@ report::Figure amounts_figure(const Results& results);
 
 report::Table contrasts_table(const Verdict& verdict, bool primary);
 report::Table tests_table(const Verdict& verdict);
+// No rows where no grid is judged whole.
+report::Table amounts_table(const Verdict& verdict);
 // No rows where nothing was chosen.
 report::Table tuning_table(const Results& results);
 // Every arm at every point that is judged.

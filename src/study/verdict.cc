@@ -170,7 +170,11 @@ ContrastResult at_chosen_points(const Results& results, const Contrast& contrast
 
 void point_by_point(const Results& results, const Contrast& contrast, const Arms& arms, std::vector<ContrastResult>& all) {
   const std::vector<Overrides> points_a = points_of(results, contrast.a), points_b = points_of(results, contrast.b);
+  const auto is_of = [](const std::vector<Overrides>& points, const Overrides& point) {
+    return points.size() == 1 || std::ranges::find(points, point) != points.end();
+  };
   for (const Overrides& point : points_a.size() >= points_b.size() ? points_a : points_b) {
+    if (!is_of(points_a, point) || !is_of(points_b, point)) continue;
     Cells cells;
     for (const Arm* const arm : arms.with(contrast.a)) {
       const std::vector<Overrides> points = points_of(results, arm->name);
@@ -290,6 +294,7 @@ Verdict verdict_of(const Results& results) {
       point_by_point(results, contrast, arms, verdict.contrasts);
     }
   }
+  verdict.amounts = equal_amounts(results);
   std::ranges::stable_partition(verdict.contrasts, &ContrastResult::primary);
   verdict.exploratory = static_cast<std::size_t>(std::ranges::count(verdict.contrasts, false, &ContrastResult::primary));
   const std::vector<ContrastResult*> family = family_of(verdict);

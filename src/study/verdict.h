@@ -50,6 +50,17 @@ struct ContrastResult {
   std::string sentence;  // without capital and full stop
 };
 
+// A contrast that is judged at every point of two grids of weight decay, as one number: a smooth curve of the loss over the
+// logarithm of the decay budget (cubic; a parabola below seven points), the same for both arms but for a constant.
+struct EqualAmounts {
+  Contrast contrast;
+  Spread difference = {};         // of the constants, one of each seed
+  double p = 1;                   // t-test
+  double ratio = 0;               // best weight decay of a over that of b, of parabolas; NaN if one is not inside its grid
+  Interval ratio_interval{0, 0};  // 95%, jackknife over the seeds
+  std::string sentence = {};
+};
+
 // A verdict that was given before.
 struct Look {
   std::size_t seeds = 0, tune_seeds = 0;
@@ -60,6 +71,7 @@ struct Verdict {
   std::vector<ContrastResult> decay;      // plain decay against none, where the plan has both: one for each group of arms
   std::vector<ContrastResult> contrasts;  // primary first; without those above
   std::size_t family = 0;                 // primary contrasts that are tested together
+  std::vector<EqualAmounts> amounts;      // exploratory too
   std::size_t exploratory = 0;            // number of exploratory comparisons, for the reader's correction
   std::vector<Look> looks;                // with other seeds than these
   std::vector<std::string> answers;       // whether decay matters, then the primary contrasts: a sentence each
@@ -68,6 +80,9 @@ struct Verdict {
 };
 
 Verdict verdict_of(const Results& results);
+
+// Of contrasts that are not at best points, whose arms have three weight decays or more and overlap in their amounts.
+std::vector<EqualAmounts> equal_amounts(const Results& results);
 
 // Looks are lines of looks.jsonl in the study's directory. A look at the seeds of the last one is not written again.
 std::vector<Look> looks_of(const std::filesystem::path& directory);

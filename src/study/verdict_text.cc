@@ -240,6 +240,7 @@ void put_in_words(const Results& results, Verdict& verdict) {
     add_sentence(verdict.answers, fmt::format("no {}contrast was prespecified: everything {}here is exploratory",
                                               before == 0 ? "" : "other ", before == 0 ? "" : "else "));
   }
+  for (const EqualAmounts& found : verdict.amounts) add_sentence(verdict.notes, found.sentence);
   add_sentence(verdict.notes, choice_text(results));
   add_sentence(verdict.notes, diverged_text(results));
   add_sentence(verdict.notes, looks_text(verdict));

@@ -42,8 +42,8 @@ TEST_F(StudyReport, FilesBesideThePage) {
                                    "rms_parameters.svg", "rms_update.svg", "sweep_weight_decay.svg", "training_loss.svg",
                                    "training_loss_end.svg", "validation_loss.svg", "validation_loss_end.svg"}));
   std::set<std::string> tables;
-  for (const char* name :
-       {"arms", "chosen", "contrasts", "contrasts_exploratory", "paper", "provenance", "runs", "settings", "tests", "tuning"}) {
+  for (const char* name : {"arms", "chosen", "contrasts", "contrasts_exploratory", "equal_amounts", "paper", "provenance",
+                           "runs", "settings", "tests", "tuning"}) {
     for (const char* end : {".csv", ".md", ".tex"}) tables.insert(std::string(name) + end);
   }
   EXPECT_EQ(names(directory_ / "tables"), tables);

@@ -77,6 +77,7 @@ class SimulatedStudy {
       const auto [residual, new_run] = residuals.try_emplace(run.run.folder, 0);
       if (new_run) residual->second = kResidualSd * normal();
       run.loss = 1.5 + truth(run.run.arm, weight_decay_of(run.run)) + seed->second + residual->second;
+      run.decay_budget = budget_of(run.run);
       run.status = run.run.candidate ? RunStatus::waiting : RunStatus::done;
     }
     settle(results_.plan, results_.runs);
@@ -96,7 +97,7 @@ class SimulatedStudy {
       std::filesystem::create_directories(folder);
       std::ofstream(folder / "summary.json")
           << fmt::format(R"({{"status":"done","val_loss":{},"val_bpb":2,"val_accuracy":0.5,"decay_budget":{},"seconds":1}})",
-                         run.loss, (run.run.arm == "plain" ? 1000 : 400) * weight_decay_of(run.run));
+                         run.loss, run.decay_budget);
     }
   }
 
@@ -105,6 +106,8 @@ class SimulatedStudy {
     const bool none = run.arm == "none";
     return none ? 0 : run.config.optimizer.recipe.weight_decay;
   }
+
+  static double budget_of(const PlannedRun& run) { return (run.arm == "plain" ? 1000 : 400) * weight_decay_of(run); }
 
   Results results_;
 };

@@ -264,6 +264,15 @@ TEST(Verdict, GroupsOfArmsAreJudgedApart) {
   EXPECT_EQ(apart.contrasts.at(1).layout.arms, 2U);
 }
 
+// Arms without weight decay are the same runs: their residuals count once.
+TEST(Verdict, TheSameRunsCountOnce) {
+  Losses losses = matched(0.05);
+  losses[{"copy", "1"}] = losses[{"random", "1"}];
+  const Contrast other{.a = "copy", .b = "plain", .best = true, .primary = false};
+  EXPECT_EQ(verdict_of(study_of(losses, {kBest, other})).contrasts.at(0).layout,
+            verdict_of(study_of(matched(0.05), {kBest})).contrasts.at(0).layout);
+}
+
 TEST(Verdict, OneSeedSaysNothingAboutChance) {
   const Verdict verdict = verdict_of(study_of({{{"plain", "1"}, {2.0}}, {{"cwd", "1"}, {1.9}}}, {kBest}));
   EXPECT_EQ(verdict.answers.at(0),
