@@ -26,26 +26,30 @@ struct Decoupled {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-// Whose signs the mask of cautious decay compares with the parameter's.
+// Whose signs a mask compares with the parameter's. Where a rule shapes its direction (Muon, Lion-K), those of the momentum,
+// the first moment after this step's update, are others: the paper's algorithms have the direction, the flow of its Table 1 the
+// momentum.
 enum class MaskBy { direction, momentum };
 
 constexpr auto names_of(MaskBy) { return std::array<std::string_view, 2>{"direction", "momentum"}; }
 
-// Cautious weight decay (Algorithm 1): decay unless direction and parameter have strictly opposite signs. Where a rule shapes
-// its direction (Muon, Lion-K), `momentum` compares with the first moment after this step's update, as the flow of Table 1
-// does.
+template <class D>
+constexpr auto mask_fields() {
+  return std::tuple{Choice{"mask", &D::mask, "whose signs decide; momentum: for a rule that shapes its direction"}};
+}
+
+// Cautious weight decay (Algorithm 1): decay unless direction and parameter have strictly opposite signs.
 struct Cautious {
   static constexpr std::string_view name = "cautious";
   MaskBy mask = MaskBy::direction;
-  static constexpr auto fields() {
-    return std::tuple{Choice{"mask", &Cautious::mask, "whose signs decide; momentum: for a rule that shapes its direction"}};
-  }
+  static constexpr auto fields() { return mask_fields<Cautious>(); }
 };
 
 // The opposite of cautious decay: decay where direction and parameter have strictly opposite signs.
 struct Opposed {
   static constexpr std::string_view name = "opposed";
-  static constexpr auto fields() { return std::tuple{}; }
+  MaskBy mask = MaskBy::direction;
+  static constexpr auto fields() { return mask_fields<Opposed>(); }
 };
 
 // Ablation of the paper: the mask looks at the raw gradient instead of the direction.
@@ -71,7 +75,8 @@ struct Shuffled {
   static constexpr std::string_view name = "shuffled";
   static constexpr bool random = true;
   static constexpr bool binned = true;
-  static constexpr auto fields() { return std::tuple{}; }
+  MaskBy mask = MaskBy::direction;  // of cautious decay
+  static constexpr auto fields() { return mask_fields<Shuffled>(); }
 };
 
 // Ablation of the paper: one gate per tensor, <u, x> >= 0.
@@ -135,7 +140,7 @@ auto mask(const Cautious&) {
 
 template <class T>
 auto mask(const Opposed&) {
-  return [](const auto& at) { return signed_product(at.u, at.pull) < 0; };
+  return [](const auto& at) { return signed_product(at.by, at.pull) < 0; };
 }
 
 template <class T>

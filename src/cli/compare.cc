@@ -86,7 +86,7 @@ void add_compare(CLI::App& app, Verb& chosen) {
       ->type_name("N");
   verb.add_option(
           "--lambdas", args->lambdas,
-          "Weight decays to choose from, besides 0; CWD has 2.5 times as much (default: 0.1,0.4,1 for AdamW; for others "
+          "Weight decays to choose from, besides 0; CWD has 2.5 times as much (default: 0.1,0.3,1,3 for AdamW; for others "
           "the same lr * lambda)")
       ->delimiter(',')
       ->type_name("A,B,...");

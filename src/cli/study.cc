@@ -173,7 +173,8 @@ void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& 
   constexpr std::chrono::seconds kSeldom{30};
   for (std::size_t i = 0; i < statuses_.size(); ++i) {
     const bool ended = runs[i].status != RunStatus::waiting && runs[i].status != RunStatus::running;
-    if (ended && statuses_[i] != runs[i].status) table_.say(one_line(ending_of(runs[i])));
+    const bool own = runs[i].run.share > 0 && runs[i].status != RunStatus::left_out;
+    if (ended && own && statuses_[i] != runs[i].status) table_.say(one_line(ending_of(runs[i])));
   }
   statuses_.clear();
   for (const FinishedRun& run : runs) statuses_.push_back(run.status);

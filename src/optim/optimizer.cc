@@ -41,6 +41,13 @@ bool has_whole_direction(const Group& group, const Options& options) {
   return options.update_rms_clip > 0 || shaping == Shaping::tensor || shaping == Shaping::matrix;
 }
 
+template <class Has>
+std::string decays_with(const Has& has) {
+  std::vector<std::string> names = decay_names();
+  std::erase_if(names, [&](const std::string& name) { return !has(decay(name)); });
+  return base::join(names);
+}
+
 Slot& slot_at(std::vector<Slot>& slots, std::size_t tensor) {
   if (tensor >= slots.size())
     refuse(fmt::format("tensor {} does not exist; the optimizer has {} tensors", tensor, slots.size()));
@@ -122,8 +129,8 @@ void Optimizer::set_anchor(std::size_t tensor, const void* x0) {
   Slot& slot = slot_at(parts_->slots, tensor);
   const Decay& decay = parts_->recipe_of(slot).decay;
   if (!has_anchor(decay)) {
-    refuse(fmt::format("tensor '{}' has no anchor: its decay is '{}'; anchors belong to: anchored, selective",
-                       slot.parameter.name, name_of(decay)));
+    refuse(fmt::format("tensor '{}' has no anchor: its decay is '{}'; anchors belong to: {}", slot.parameter.name,
+                       name_of(decay), decays_with(has_anchor)));
   }
   if (x0 == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}': the anchor x0 is null", slot.parameter.name));
   if (slot.count > 0) std::memcpy(slot.x0.data(), x0, slot.x0.size());
@@ -133,8 +140,8 @@ void Optimizer::set_density(std::size_t tensor, double density) {
   Slot& slot = slot_at(parts_->slots, tensor);
   double* own = density_in(slot.decay);
   if (own == nullptr) {
-    refuse(
-        fmt::format("tensor '{}' has no density: its decay is '{}', not 'random'", slot.parameter.name, name_of(slot.decay)));
+    refuse(fmt::format("tensor '{}' has no density: its decay is '{}'; densities belong to: {}", slot.parameter.name,
+                       name_of(slot.decay), decays_with([](Decay decay) { return density_in(decay) != nullptr; })));
   }
   base::check_range("density", density, kFraction);
   *own = density;

@@ -109,8 +109,12 @@ std::vector<std::string> decay_names() { return {Decays::names.begin(), Decays::
 Decay decay(std::string_view name) { return Decays::make(base::index_of_name("decay", name, Decays::names)); }
 
 Decay decay_for(const Rule& rule, Decay decay) {
-  auto* cautious = std::get_if<Cautious>(&decay);
-  if (cautious != nullptr && optim::shaping_of(rule) == Shaping::none) cautious->mask = MaskBy::direction;
+  if (optim::shaping_of(rule) != Shaping::none) return decay;
+  std::visit(
+      []<class D>(D& d) {
+        if constexpr (kMaskBy<D>) d.mask = MaskBy::direction;
+      },
+      decay);
   return decay;
 }
 

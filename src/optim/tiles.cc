@@ -239,11 +239,12 @@ void count_sizes(const kernels::Kernels& kernels, const Slot& slot, const Move& 
     each_tile(chunk, [&](std::size_t at, std::size_t n) {
       const T* u = reinterpret_cast<const T*>(slot.u) + at;
       const T* x = tiles.parameter(at, n);
+      const T* m = move.by_momentum ? tiles.moment(0, at, n) : nullptr;
       for (std::size_t i = 0; i < n; ++i) {
-        const T clipped = static_cast<T>(move.u_scale * static_cast<double>(u[i]));
+        const T by = m != nullptr ? m[i] : static_cast<T>(move.u_scale * static_cast<double>(u[i]));
         const std::uint32_t bin = portable::size_bin<T>(portable::high_word(x[i]));
         ++all[bin];
-        decayed[bin] += strikes(portable::Lane<T, std::int32_t>{clipped, 0, x[i], 0, clipped});
+        decayed[bin] += strikes(portable::Lane<T, std::int32_t>{0, 0, x[i], 0, by});
       }
     });
   });

@@ -60,7 +60,7 @@ Overrides base_of(const Comparison& c) {
 // What decays in a step is lr times lambda.
 std::vector<double> usual_lambdas(double lr) {
   std::vector<double> lambdas;
-  for (const double lambda : {0.1, 0.4, 1.0}) lambdas.push_back(lambda * setup_of("adamw").lr / lr);
+  for (const double lambda : {0.1, 0.3, 1.0, 3.0}) lambdas.push_back(lambda * setup_of("adamw").lr / lr);
   return lambdas;
 }
 

@@ -133,8 +133,8 @@ Values<T> direction_of(State& state, const Values<T>& g, const Move& move) {
 
 // Counted on the device, decided on the CPU.
 template <class T>
-Table odds_by_size(const Values<T>& x, const Values<T>& u) {
-  const Lane<Values<T>, Words> lane{u, {}, x, {}, u};
+Table odds_by_size(const Values<T>& x, const Values<T>& by) {
+  const Lane<Values<T>, Words> lane{{}, {}, x, {}, by};
   const at::Tensor bin = size_bin<T>(high_word(x)).of.reshape({-1}), on = mask<T>(Cautious{})(lane).of.reshape({-1});
   const auto counted = [](const at::Tensor& of) { return at::bincount(of, {}, kSizeBins).cpu(); };
   const at::Tensor all = counted(bin), decayed = counted(bin.masked_select(on));
@@ -169,14 +169,15 @@ Applied<T> apply(const D& decay, const Values<T>& x, const Values<T>& g, const V
   };
   Seen<Values<double>, Table> seen;
   if constexpr (kLooksFirst<D>) seen.ux = product(u, x);
-  if constexpr (kBinned<D>) seen.odds = odds_by_size(x, u);
+  const Values<T> by = by_momentum(decay) ? loaded<T>(state.m) : u;
+  if constexpr (kBinned<D>) seen.odds = odds_by_size(x, by);
   if constexpr (kProjects<D>) {
     seen.g_away = product(g, pull), seen.away2 = squares(pull), seen.stepped2 = squares(fma(-lr, u, x) - x0);
     const Values<double> k = projection(decay, seen) * move.wd;
     const Moved<Values<T>> moved = project(lr, as<T>(k), x, u, x0);
     return {moved.x, count(as<T>(k) > 0, x), active, (k * sum(abs(moved.shrunk))).of};
   } else {
-    Lane<Values<T>, Words> lane{u, g, pull, {}, by_momentum(decay) ? loaded<T>(state.m) : u};
+    Lane<Values<T>, Words> lane{u, g, pull, {}, by};
     if constexpr (kRandom<D>) lane.chance = bits_at(coordinates(x), optim::Purpose::decay, state.t, move) >> 8;
     return where(ready_mask<T>(decay, seen)(lane));
   }

@@ -176,8 +176,8 @@ inline cautious::Recipe make(const RuleName& rule, std::string_view decay, doubl
   return made;
 }
 
-inline cautious::Recipe by_momentum(const RuleName& rule) {
-  cautious::Recipe made = make(rule, "cautious");
+inline cautious::Recipe by_momentum(const RuleName& rule, std::string_view decay = "cautious") {
+  cautious::Recipe made = make(rule, decay);
   cautious::set(made, "mask", "momentum");
   return made;
 }

@@ -26,7 +26,7 @@ struct Setup {
   double update_rms_clip = 0;
   std::string schedule = "paper", scale = "none";  // of muon and nuclear, as are the matrix's rows and cols
   bool nesterov = false;
-  bool by_momentum = false;  // the mask of cautious
+  bool by_momentum = false;  // the mask of cautious, opposed and shuffled
   std::size_t rows = 0, cols = 0;
   std::uint64_t seed = 0;
   double doubt = 1e-12;  // a decision nearer than this, relative to its terms, is not clear
@@ -293,7 +293,7 @@ inline Outcome step(const Setup& s, Memory& at, Vector g, const Rates& r) {
   const double factor = shrink(s, r);
   const double odds = std::floor(s.density * 16777216 + 0.5);
   std::vector<char> struck(n);
-  for (std::size_t i = 0; i < n; ++i) struck[i] = agree(out.u[i], at.x[i]);
+  for (std::size_t i = 0; i < n; ++i) struck[i] = agree(s.by_momentum ? at.m[i] : out.u[i], at.x[i]);
   const std::vector<Odds> sizes = s.decay == "shuffled" ? shuffled_odds(at.x, struck, out.clear) : std::vector<Odds>{};
   std::vector<std::size_t> unclear;
   for (std::size_t i = 0; i < n; ++i) {
@@ -301,7 +301,7 @@ inline Outcome step(const Setup& s, Memory& at, Vector g, const Rates& r) {
     bool on = false;
     if (s.decay == "decoupled") on = true;
     if (s.decay == "cautious" || s.decay == "anchored") on = agree(s.by_momentum ? at.m[i] : out.u[i], pull);
-    if (s.decay == "opposed") on = !agree(out.u[i], pull);
+    if (s.decay == "opposed") on = !struck[i];
     if (s.decay == "shuffled") {
       const double chance = random_bits(s.seed, 1, at.t, s.name, i) >> 8;
       on = chance < sizes[i].low;

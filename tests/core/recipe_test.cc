@@ -74,6 +74,10 @@ TEST(Recipe, MaskByMomentum) {
   }
   EXPECT_EQ(std::get<Cautious>(decay_for(recipe("lion-k").rule, muon.decay)).mask, MaskBy::momentum);
   EXPECT_EQ(failure_of_set(muon, "mask", "gradient"), "no mask of cautious named 'gradient'; choices: direction, momentum");
+  for (const std::string policy : {"opposed", "shuffled"}) {
+    const Recipe ours = parse_recipe("muon mask=momentum decay=" + policy);
+    EXPECT_TRUE(by_momentum(ours.decay) && !by_momentum(decay_for(recipe("adam").rule, ours.decay))) << policy;
+  }
   EXPECT_NE(failure_of_set(recipe("muon"), "mask", "momentum"), "") << "decoupled decay has no mask to choose";
 }
 

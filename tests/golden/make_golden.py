@@ -157,6 +157,8 @@ def masks():
     """By the momentum: of every rule that shapes its direction, but for those that need a matrix."""
     cases = [new_case("by momentum", rule, "cautious", *kind, mask="momentum")
              for rule in RULES if rule.startswith("lion-k") for kind in TYPES]
+    cases += [new_case("by momentum", "lion-k huber", decay, *kind, mask="momentum")
+              for decay in ("opposed", "shuffled") for kind in TYPES[:2]]
     return cases + [new_case("by bf16 momentum", "lion-k huber", "cautious", "f32", mask="momentum", moments="bf16")]
 
 

@@ -257,6 +257,7 @@ class Tensor:
 
     def mask(self, u, g, pull):
         T, case, n = self.T, self.case, len(u)
+        by = self.moments["m"] if case.get("mask") == "momentum" else u
         if case["decay"] in ("none", "decoupled"):
             return [case["decay"] == "decoupled"] * n
         if case["decay"] == "random":
@@ -264,20 +265,19 @@ class Tensor:
             odds = math.floor(case["density"] * 2**24 + 0.5)
             return [random_bits(key, i) >> 8 < odds for i in range(n)]
         if case["decay"] == "shuffled":
-            key, odds = key_of(case.get("seed", 0), RANDOM_DECAY, self.t, "x"), self.odds(u, pull)
+            key, odds = key_of(case.get("seed", 0), RANDOM_DECAY, self.t, "x"), self.odds(by, pull)
             return [random_bits(key, i) >> 8 < odds[i] for i in range(n)]
         if case["decay"] == "layerwise":
             parts = [T.flush(a) * T.flush(b) for a, b in zip(u, pull)]
             return [clear(math.fsum(parts), parts) >= 0] * n
         if case["decay"] == "opposed":
-            return [product_sign(T, a, b) == -1 for a, b in zip(u, pull)]
-        by_momentum = case.get("mask") == "momentum"
-        other = g if case["decay"] == "gradient" else self.moments["m"] if by_momentum else u
+            return [product_sign(T, a, b) == -1 for a, b in zip(by, pull)]
+        other = g if case["decay"] == "gradient" else by
         return [product_sign(T, a, b) in (0, 1) for a, b in zip(other, pull)]
 
-    def odds(self, u, pull):
+    def odds(self, by, pull):
         """Of each coordinate: how often cautious decay strikes among those of about its size."""
-        strikes = [product_sign(self.T, a, b) in (0, 1) for a, b in zip(u, pull)]
+        strikes = [product_sign(self.T, a, b) in (0, 1) for a, b in zip(by, pull)]
         bins = [size_bin(self.T, a) for a in pull]
         groups, group = [{0}], set()
         for size in sorted(set(bins) - {0}, reverse=True):
@@ -289,7 +289,7 @@ class Tensor:
             groups[-1] |= group
         else:
             groups.append(group)
-        result = [0] * len(u)
+        result = [0] * len(by)
         for group in groups:
             members = [i for i, size in enumerate(bins) if size in group]
             for i in members:

@@ -272,8 +272,8 @@ TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   EXPECT_FALSE(plan.arms[0].grid);
   for (const std::size_t control : {3, 4}) EXPECT_EQ(plan.arms[control].point_of, "cwd");
   ASSERT_EQ(plan.grid.size(), 1u);
-  EXPECT_EQ(plan.grid[0].values, (std::vector<std::string>{"0", "0.1", "0.4", "1"}));
-  EXPECT_EQ(plan.arms[2].axes.at(0).values, (std::vector<std::string>{"0", "0.25", "1", "2.5"}));
+  EXPECT_EQ(plan.grid[0].values, (std::vector<std::string>{"0", "0.1", "0.3", "1", "3"}));
+  EXPECT_EQ(plan.arms[2].axes.at(0).values, (std::vector<std::string>{"0", "0.25", "0.75", "2.5", "7.5"}));
   std::vector<std::string> primary;
   for (const Contrast& contrast : plan.contrasts) {
     EXPECT_TRUE(contrast.best);
@@ -282,19 +282,19 @@ TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   EXPECT_EQ(primary, (std::vector<std::string>{"plain - none", "cwd - plain", "cwd - shuffled"}));
   double expected = 0;
   for (const PlannedRun& run : expand(plan)) expected += run.share;
-  // Two tuning seeds: 4 + 4 points, of which no decay is made once. Three others: none, and a point for each other arm, which
+  // Two tuning seeds: 5 + 5 points, of which no decay is made once. Three others: none, and a point for each other arm, which
   // may be none again.
-  EXPECT_NEAR(expected, 2 * 7 + 3 * (1 + 4 * 0.75), 1e-12);
+  EXPECT_NEAR(expected, 2 * 9 + 3 * (1 + 4 * 0.8), 1e-12);
   EXPECT_EQ(compare_plan({.optimizer = "muon"}).arms.back().name, "cwd-momentum");
 }
 
 TEST(Compare, SeveralRatesAreChosenFromToo) {
   const Plan plan = compare_plan({.seeds = 1, .lrs = {1e-3, 2e-3}});
   EXPECT_EQ(plan.arms[0].axes.at(0).key, "optimizer.lr");
-  for (const Arm& arm : plan.arms) EXPECT_EQ(count_points(plan, arm), arm.name == "none" ? 2u : 8u) << arm.name;
+  for (const Arm& arm : plan.arms) EXPECT_EQ(count_points(plan, arm), arm.name == "none" ? 2u : 10u) << arm.name;
   std::size_t tuning = 0;
   for (const PlannedRun& run : expand(plan)) tuning += run.tuning && run.share > 0;
-  EXPECT_EQ(tuning, 2u * 2 * 7);
+  EXPECT_EQ(tuning, 2u * 2 * 9);
 }
 
 TEST(Compare, EveryOptimizerHasAPlan) {
@@ -310,8 +310,8 @@ TEST(Compare, EveryOptimizerHasAPlan) {
 
 // lr times lambda is the same: 5e-3 of AdamW, 1e-3 of Lion.
 TEST(Compare, TheUsualLambdasFollowTheLearningRate) {
-  EXPECT_EQ(compare_plan({.optimizer = "lion"}).grid[0].values, (std::vector<std::string>{"0", "0.5", "2", "5"}));
-  EXPECT_EQ(compare_plan({.lrs = {0.05}}).grid[0].values, (std::vector<std::string>{"0", "0.01", "0.04", "0.1"}));
+  EXPECT_EQ(compare_plan({.optimizer = "lion"}).grid[0].values, (std::vector<std::string>{"0", "0.5", "1.5", "5", "15"}));
+  EXPECT_EQ(compare_plan({.lrs = {0.05}}).grid[0].values, (std::vector<std::string>{"0", "0.01", "0.03", "0.1", "0.3"}));
   EXPECT_EQ(compare_plan({.optimizer = "lion", .lambdas = {3}}).grid[0].values, (std::vector<std::string>{"0", "3"}));
 }
 

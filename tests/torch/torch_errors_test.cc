@@ -185,4 +185,37 @@ TEST(TorchErrors, StatesThatDoNotFit) {
   }
 }
 
+// A state from before a field of its recipe existed: as if the field had its default.
+TEST(TorchOldStates, AFieldThatIsMissingHasItsDefault) {
+  const auto with = [](cautious::MaskBy mask) {
+    auto made = options(0.1, recipe("lion-k"));
+    made.recipe.decay = cautious::Cautious{mask};
+    return made;
+  };
+  const at::Tensor x = leaf({5}, at::kFloat, 1);
+  Optimizer optimizer({x}, with(cautious::MaskBy::direction));
+  random_gradient(x, 2);
+  optimizer.step();
+  std::stringstream now(torch_fixture::saved(optimizer)), before;
+  torch::serialize::InputArchive in;
+  in.load_from(now);
+  torch::serialize::OutputArchive out;
+  for (const std::string& key : in.keys()) {
+    c10::IValue value;
+    in.read(key, value);
+    if (key == "groups") {
+      c10::List<std::string> lines;
+      for (std::string line : value.to<std::vector<std::string>>()) {
+        lines.push_back(line.erase(line.find(" mask=direction"), 15));
+      }
+      value = lines;
+    }
+    value.isTensor() ? out.write(key, value.toTensor(), true) : out.write(key, value);
+  }
+  out.save_to(before);
+  torch_fixture::load(optimizer, before.str());
+  Optimizer other({leaf({5}, at::kFloat, 1)}, with(cautious::MaskBy::momentum));
+  expect_error([&] { torch_fixture::load(other, before.str()); }, {"group 0", "mask=direction", "mask=momentum"});
+}
+
 }  // namespace torch_errors_test

@@ -129,8 +129,10 @@ TEST(Product, MatricesAgree) {
 TEST(Product, MasksByMomentumAgree) {
   for (const fixture::RuleName& rule : fixture::shaping_rules()) {
     const bool matrices = rule.rule == "muon" || rule.k == "nuclear";
-    for (const Type& type : kTypes) check(fixture::by_momentum(rule), kMatrices, type, matrices);
-    if (HasFailure()) return;
+    for (const char* decay : {"cautious", "opposed", "shuffled"}) {
+      for (const Type& type : kTypes) check(fixture::by_momentum(rule, decay), kMatrices, type, matrices);
+      if (HasFailure()) return;
+    }
   }
 }
 
