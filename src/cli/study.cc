@@ -240,7 +240,7 @@ void add_study(CLI::App& app, Verb& chosen) {
       "  cautious study plan.toml --out studies/cwd\n"
       "\n"
       "The same command continues an interrupted study. Finished runs are never repeated, so seeds, arms and grid points\n"
-      "can be added to the plan later.");
+      "can be added to the plan later; the verdict then says after which looks.");
   verb.add_option("PLAN", args->plan, "The plan, a TOML file")->required()->type_name("");
   verb.add_option("--out", args->out, "Directory of the study, new or to be continued")->type_name("DIR");
   verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");

@@ -307,8 +307,9 @@ Verdict verdict_of(const Results& results) {
   for (std::size_t i = 0; i < family.size(); ++i) family[i]->holm_p = adjusted[i];
   verdict.family = family.size();
   fill_power(verdict, std::max(kLowestLevel, kLevel / static_cast<double>(std::max<std::size_t>(1, verdict.family))));
+  const Look now{judged_seeds(results), results.plan.tune_seeds.size()};
   for (const Look& look : looks_of(results.directory)) {
-    if (look != Look{judged_seeds(results), results.plan.tune_seeds.size()}) verdict.looks.push_back(look);
+    if (look.seeds < now.seeds || look.tune_seeds != now.tune_seeds) verdict.looks.push_back(look);
   }
   for (auto* const part : {&verdict.decay, &verdict.contrasts}) {
     for (ContrastResult& result : *part) decide(result);

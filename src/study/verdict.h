@@ -73,7 +73,7 @@ struct Verdict {
   std::size_t family = 0;                 // primary contrasts that are tested together
   std::vector<EqualAmounts> amounts;      // exploratory too
   std::size_t exploratory = 0;            // number of exploratory comparisons, for the reader's correction
-  std::vector<Look> looks;                // with other seeds than these
+  std::vector<Look> looks;                // with fewer seeds than these, or other tuning
   std::vector<std::string> answers;       // whether decay matters, then the primary contrasts: a sentence each
   std::vector<std::string> notes;         // what limits them
   std::string sentence;                   // all of them, a line each

@@ -16,6 +16,12 @@ TEST_F(Looks, AreRememberedAndSaid) {
   record_look(results);
   EXPECT_EQ(looks_of(directory_), (std::vector<Look>{{.seeds = 4, .tune_seeds = 0}}));
   EXPECT_TRUE(verdict_of(results).looks.empty());
+  Results fewer = results;
+  fewer.plan.seeds.pop_back();
+  EXPECT_TRUE(verdict_of(fewer).looks.empty());
+  Results tuned = results;
+  tuned.plan.tune_seeds = {100};
+  EXPECT_EQ(verdict_of(tuned).looks.size(), 1U);
   for (const char* arm : {"cwd", "plain", "random"}) results.runs.push_back(run_of(arm, "1", 4, 2.0));
   results.plan.seeds.push_back(4);
   EXPECT_EQ(judged_seeds(results), 5U);
