@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -49,12 +50,13 @@ Report make_report(const Results& results, const Verdict& verdict) {
 
 std::string status_line(const Results& results) {
   std::map<RunStatus, std::size_t> counts;
-  for (const FinishedRun& run : results.runs) ++counts[run.status];
-  std::string text =
-      fmt::format("{} of {} runs done", counts[RunStatus::done], results.runs.size() - counts[RunStatus::left_out]);
+  std::set<std::string> folders;  // runs that compute the same are one
+  for (const FinishedRun& run : results.runs) {
+    if (run.status != RunStatus::left_out && folders.insert(run.run.folder).second) ++counts[run.status];
+  }
+  std::string text = fmt::format("{} of {} runs done", counts[RunStatus::done], folders.size());
   for (const auto& [status, count] : counts) {
-    const bool said = status == RunStatus::done || status == RunStatus::left_out;
-    if (!said && count > 0) text += fmt::format(", {} {}", count, word_of(status));
+    if (status != RunStatus::done && count > 0) text += fmt::format(", {} {}", count, word_of(status));
   }
   text += fmt::format("; {} arms, {} seeds", results.plan.arms.size(), results.plan.seeds.size());
   if (!results.plan.tune_seeds.empty()) text += fmt::format(" and {} tuning seeds", results.plan.tune_seeds.size());

@@ -228,7 +228,8 @@ std::map<std::string, Choice> settle(const Plan& plan, std::vector<FinishedRun>&
   std::map<std::string, Choice> choices;
   for (const Arm& arm : plan.arms) choices.emplace(arm.name, choose(plan, runs, arm.name));
   for (FinishedRun& run : runs) {
-    if (!run.run.candidate || run.status == RunStatus::done || run.status == RunStatus::diverged) continue;
+    const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
+    if (!run.run.candidate || (ended && run.run.share > 0)) continue;
     const Choice& choice = choices.at(run.run.arm);
     if (choice.decided && choice.point != run.run.point) run.status = RunStatus::left_out;
   }
