@@ -64,7 +64,7 @@ std::string losses_table(const study::Results& results) {
     for (const study::Overrides& point : points_of(results, arm.name)) {
       const study::Spread tuned = study::spread_of(without_missing(tuning_losses_of(results, arm.name, point)));
       const study::Spread spread = study::spread_of(without_missing(losses_of(results, arm.name, point)));
-      if (tuned.n + spread.n == 0 && points_of(results, arm.name).size() > 1) continue;
+      if (!results.plan.tune_seeds.empty() && tuned.n == 0 && point != best_point(results, arm.name)) continue;
       text += fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", study::name_of(arm.name, point), width, mean_of(tuned),
                           spread.n, mean_of(spread), spread.n > 1 ? fmt::format("{:.4f}", spread.sd) : "-");
     }

@@ -82,7 +82,7 @@ Compared compare(std::size_t n, int steps, cautious::Recipe recipe, double densi
 }
 
 TEST(ShuffledDecay, HasTheDensityAndTheAmountOfCautious) {
-  for (const auto& [n, steps] : {std::pair<std::size_t, int>{500, 400}, {4096, 200}, {40000, 60}}) {
+  for (const auto& [n, steps] : {std::pair<std::size_t, int>{500, 400}, {4096, 100}, {40000, 20}}) {
     SCOPED_TRACE(n);
     const Compared off = compare(n, steps, recipe_with("shuffled"));
     EXPECT_LE(off.worst_count, 4.5);
@@ -92,12 +92,12 @@ TEST(ShuffledDecay, HasTheDensityAndTheAmountOfCautious) {
     EXPECT_LE(off.amount_noise, 0.005);
   }
   // The same comparison notices a mask of the same density that does not look at sizes.
-  const Compared random = compare(4096, 200, recipe_with("random"), 0.4);
+  const Compared random = compare(4096, 50, recipe_with("random"), 0.4);
   EXPECT_GE(random.amount, 0.1);
 }
 
 TEST(ShuffledDecay, KnowsNothingOfTheSigns) {
-  const Compared off = compare(4096, 100, recipe_with("shuffled")), same = compare(4096, 100, recipe_with("cautious"));
+  const Compared off = compare(4096, 60, recipe_with("shuffled")), same = compare(4096, 60, recipe_with("cautious"));
   EXPECT_LE(std::fabs(off.with_sign), 4 * off.with_sign_noise + 0.02 * same.with_sign);
   EXPECT_GE(same.with_sign, 100 * same.with_sign_noise) << "the measure sees a mask that does";
 }
