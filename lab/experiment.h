@@ -21,11 +21,21 @@ enum class Outcome { holds, fails, undecided, noted };
 
 inline Outcome outcome_of(bool holds) { return holds ? Outcome::holds : Outcome::fails; }
 
+// A claim's check repeated with something broken on purpose. A check that does not notice proves little.
+struct Mutation {
+  std::string change;    // "without K2", "mask flipped"
+  std::string result;    // the number that the check then finds; no full stop
+  bool noticed = false;  // the claim would not hold
+};
+
 struct Claim {
   std::string text;    // one sentence, no full stop
   std::string source;  // "Table 1", "appendix E, lemma 2"; empty if ours
   Outcome outcome{};
-  std::string evidence;  // numbers of this run that decide it; no full stop
+  std::string evidence;                  // numbers of this run that decide it; no full stop
+  std::string by_hand = {};              // of a claim that fails: a counterexample to check with a pencil
+  std::vector<Mutation> mutations = {};  // of a claim that holds; at least one, or
+  std::string unbreakable = {};          // why there is none
 };
 
 struct DataFile {
@@ -61,11 +71,11 @@ std::string command_of(std::string_view verb, std::initializer_list<CommandOptio
 // Called with the part done so far, 0 to 1, and what is under way. May throw to stop.
 using Progress = std::function<void(double done, std::string_view what)>;
 
-// Claims and their evidence for a terminal: "holds  ...".
-std::string terminal_text(const Experiment& experiment);
+// Claims and their evidence for a terminal, "holds  ...", those that fail first.
+std::string terminal_text(const std::vector<Experiment>& experiments);
 
-// report.html, and per experiment NAME.json, its figures (.svg), tables (.csv) and data files. All are a function of the
-// experiments, old ones are replaced, each appears complete or not at all.
+// report.html, which begins with the claims that fail, and per experiment NAME.json, its figures (.svg), tables (.csv) and data
+// files. All are a function of the experiments, old ones are replaced, each appears complete or not at all.
 void write(const std::vector<Experiment>& experiments, const std::filesystem::path& directory);
 
 }  // namespace cautious::lab

@@ -83,9 +83,7 @@ int run(const Runs& runs, const std::filesystem::path& out) {
   }
   make_directory(out);
   write(experiments, out);
-  std::string text;
-  for (const Experiment& experiment : experiments) text += terminal_text(experiment) + "\n";
-  text += (out / "report.html").string() + "\n";
+  const std::string text = terminal_text(experiments) + "\n" + (out / "report.html").string() + "\n";
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
     throw Error(Fault::failure, "cannot write to standard output");
   }

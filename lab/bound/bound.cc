@@ -73,12 +73,14 @@ Experiment run_bound(const BoundOptions& options, const Progress& progress) {
   Section rate = rate_section(options, tell, tally);
   tell(0.85, "settings drawn at random");
   tally.add(random_settings(kRandomSettings, kRandomRuns, options.seed));
+  add_tight_cases(options, tally);
   tell(0.9, "lemmas");
   const std::vector<LemmaCheck> checks = check_lemmas(kLemmaRuns, kLemmaSteps, options.seed);
-  sweeps.claims.insert(sweeps.claims.begin(), theorem_claim(tally));
   Experiment experiment{
       .name = "bound", .title = "Theorem 1: the convergence bound of Adam with cautious weight decay", .sections = {}};
-  experiment.sections = {std::move(sweeps), std::move(rate), lemma_section(checks), proof_section(tally, checks)};
+  Section proof = proof_section(tally, checks);
+  proof.claims.insert(proof.claims.begin(), theorem_claim(tally));
+  experiment.sections = {std::move(proof), std::move(sweeps), std::move(rate), lemma_section(checks), remarks_section(tell)};
   const BoundOptions usual;
   const std::string command = command_of("bound", {{"seeds", options.seeds, usual.seeds}, {"seed", options.seed, usual.seed}});
   for (Section& section : experiment.sections) section.command = command;

@@ -30,15 +30,18 @@ enum class Lemma { update, martingale, momentum, direction, indicator, mask, cor
 
 struct LemmaCheck {
   Lemma lemma{};
-  double worst = 0;  // largest left / right
+  double worst = 0;  // largest left / right; of the martingale, of the left side less four standard errors
   std::string where = {};
+  // The same without one of the three terms of the right side, for lemmas that have them.
+  double without_start = 0, without_drift = 0, without_noise = 0;
   bool holds() const { return worst <= 1 + 1e-12; }  // some are attained: rounding
 };
 
 std::string_view statement_of(Lemma lemma);
 std::string_view source_of(Lemma lemma);
 
-// In the order of Lemma. Expectations are means over the seeds, compared after every one of `steps` steps.
+// In the order of Lemma, on the problems with many settings and on the tight cases. Expectations are means over the seeds,
+// compared after every one of `steps` steps.
 std::vector<LemmaCheck> check_lemmas(std::size_t seeds, std::size_t steps, std::uint64_t seed);
 
 // The same for one setting; without the indicator.
@@ -48,6 +51,9 @@ std::vector<LemmaCheck> check_lemmas(const BoundProblem& problem, const BoundSet
 // |(1(m x >= 0) - 1(g x >= 0)) x| and 1(m g <= 0) |x|.
 double indicator_left(double m, double g, double x);
 double indicator_right(double m, double g, double x);
+
+// Left / right with 1(m g < 0) on the right, at m = 0: infinite.
+double strict_indicator_ratio();
 
 // |u_t| of the library's Adam after the gradients (beta1 / beta2)^(t-k), k = 1 ... t, which make it largest.
 double adversarial_update(double beta1, double beta2, std::size_t t);
@@ -76,12 +82,18 @@ std::vector<std::size_t> powers(std::size_t first, std::size_t last, std::size_t
 // tally.
 Section sweep_section(const BoundOptions& options, const Progress& progress, BoundTally& tally);
 
+// Cases in which the bound is nearly attained. Adds their comparisons to the tally.
+void add_tight_cases(const BoundOptions& options, BoundTally& tally);
+
 // eta = 1 / sqrt(T).
 Section rate_section(const BoundOptions& options, const Progress& progress, BoundTally& tally);
 
 Section lemma_section(const std::vector<LemmaCheck>& checks);
 
 Claim theorem_claim(const BoundTally& tally);
+
+// What the remarks and the assumptions say and what they do not: Pareto, and bounded iterates.
+Section remarks_section(const Progress& progress);
 
 // What a reader of the proof finds; `tally` is of all comparisons.
 Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& checks);

@@ -1,71 +1,17 @@
-// The sections on the lemmas and on the proof.
+// The section on the proof: the theorem, the step that does not hold, and what is not needed.
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "lab/bound/bound.h"
 #include "lab/bound/theory.h"
+#include "lab/bound/tight.h"
 
 namespace cautious::lab {
 namespace {
 
 const LemmaCheck& check_of(const std::vector<LemmaCheck>& checks, Lemma lemma) {
   return checks[static_cast<std::size_t>(lemma)];
-}
-
-std::string number(double value) { return fmt::format("{:.3g}", value); }
-
-report::Table lemma_table(const std::vector<LemmaCheck>& checks) {
-  report::Table table{.name = "bound_lemmas",
-                      .title = "Lemmas: the largest left / right over all runs and steps",
-                      .head = {"lemma", "statement", "largest left / right", "where", "verdict"},
-                      .rows = {},
-                      .note =
-                          "The first term of the right sides of both inner products is counted on the left, so that the ratio "
-                          "has a meaning. G is that of the gradients, not raised. Expectations are means over runs."};
-  for (const LemmaCheck& check : checks) {
-    table.rows.push_back({std::string(source_of(check.lemma)), std::string(statement_of(check.lemma)), number(check.worst),
-                          check.where, check.holds() ? "holds" : "fails"});
-  }
-  return table;
-}
-
-struct Betas {
-  double beta1, beta2;
-};
-
-// The gradients that make |u| largest, through the library's Adam.
-report::Table update_table() {
-  report::Table table{
-      .name = "bound_update",
-      .title = "How large an update can get",
-      .head = {"β₁", "β₂", "C", "|u| after 1 step", "after 100", "after 1000", "least upper bound", "over C"},
-      .rows = {},
-      .note = "Gradients (β₁ / β₂)^(t - k), the case of equality in the lemma's first step. The lemma needs β₁ ≤ β₂."};
-  for (const auto& [beta1, beta2] :
-       {Betas{0.9, 0.9}, Betas{0.9, 0.95}, Betas{0.9, 0.999}, Betas{0.5, 0.9}, Betas{0.9, 0.85}, Betas{0.95, 0.9}}) {
-    const BoundSetting setting{.beta1 = beta1, .beta2 = beta2};
-    const bool bounded = beta1 * beta1 < beta2;
-    const double c = largest_update(setting), supremum = attainable_update(setting, 100'000);
-    std::vector<std::string> row{number(beta1), number(beta2), number(c)};
-    for (const std::size_t t : {1, 100, 1000}) row.push_back(number(adversarial_update(beta1, beta2, t)));
-    row.push_back(bounded ? number(supremum) : "none");
-    row.push_back(bounded ? number(supremum / c) : "-");
-    table.rows.push_back(row);
-  }
-  return table;
-}
-
-Claim momentum_order_claim() {
-  constexpr double kBeta1 = 0.9, kBeta2 = 0.5;
-  const double c = largest_update({.beta1 = kBeta1, .beta2 = kBeta2});
-  const double first = adversarial_update(kBeta1, kBeta2, 1), later = adversarial_update(kBeta1, kBeta2, 50);
-  return {
-      .text = "The condition β₁ ≤ β₂ is needed: beyond it the first update exceeds C, and with β₁² > β₂ updates have no bound",
-      .source = "",
-      .outcome = Outcome::noted,
-      .evidence = fmt::format("β₁ = {}, β₂ = {}: C = {:.2g}, |u| = {:.2g} after 1 step and {:.2g} after 50", kBeta1, kBeta2, c,
-                              first, later)};
 }
 
 // A start next to the minimiser: f first rises, which the weights 1 - beta1^t count less than the fall after it.
@@ -81,9 +27,14 @@ Claim telescope_claim() {
   return {.text = "The descents, multiplied by (1 - β₁^t) (G + ε) / η, add up to at most (G + ε) (f(x1) - f*) / η",
           .source = "appendix E, last step of the proof",
           .outcome = outcome_of(sum <= gap),
-          .evidence = fmt::format("bowl from 0.001 beside its minimiser, η = {}, ε = 1, no noise: the sum of (1 - β₁^t) "
-                                  "(f(x_t) - f(x_t+1)) is {:.2g}, f(x1) - f* is {:.2g}; left side {:.2g}, bound {:.2g}",
-                                  setting.eta, sum, gap, end.left.mean, end.paper)};
+          .evidence =
+              fmt::format("bowl from 0.001 beside its minimiser, η = {}, ε = 1, no noise: the sum of (1 - β₁^t) "
+                          "(f(x_t) - f(x_t+1)) is {:.3g}, f(x1) - f* is {:.2g}: {:.0f} times; left side {:.2g}, bound {:.2g}. "
+                          "The theorem is true all the same, by the proof below",
+                          setting.eta, sum, gap, sum / gap, end.left.mean, end.paper),
+          .by_hand =
+              "β₁ = 1/2, so the first two weights are 1/2 and 3/4. Let f(x_t) - f* be 0, 4, 0: f rises, then falls back. Then "
+              "1/2 (0 - 4) + 3/4 (4 - 0) = 1, and not ≤ f(x1) - f* = 0. With equal weights the sum is 0"};
 }
 
 }  // namespace
@@ -98,35 +49,80 @@ double weighted_descent(const BoundProblem& problem, const BoundSetting& setting
   return sum;
 }
 
+// K2 is missing from no comparison; see theory.h.
 Claim theorem_claim(const BoundTally& tally) {
-  return {.text = "The left side is at most K1 / (η T) + K2 / T + K3 η + K4 σ / √n in every setting tried",
-          .source = "Theorem 1",
-          .outcome = outcome_of(tally.paper_violated == 0),
-          .evidence = fmt::format("{} of {} comparisons violate it; the largest left / bound is {:.2g} ({})",
-                                  tally.paper_violated, tally.count, tally.paper, tally.paper_where)};
+  Claim claim{
+      .text = "The left side is at most K1 / (η T) + K2 / T + K3 η + K4 σ / √n in every setting tried",
+      .source = "Theorem 1",
+      .outcome = outcome_of(tally.paper_violated == 0),
+      .evidence = fmt::format("{} of {} comparisons violate it; the largest left / bound is {:.2g} ({}). What is tested: "
+                              "K1; K3 up to a factor of 3, but for what momentum's lag adds to it; K4 up to 50; not K2, "
+                              "which is not needed",
+                              tally.paper_violated, tally.count, tally.paper, tally.paper_where)};
+  for (std::size_t k = 0; k < bound_mutations().size(); ++k) {
+    const std::size_t violated = tally.mutants_violated[k];
+    claim.mutations.push_back({std::string(bound_mutations()[k].change),
+                               fmt::format("{} of {} comparisons violate it", violated, tally.count), violated > 0});
+  }
+  return claim;
 }
 
-Section lemma_section(const std::vector<LemmaCheck>& checks) {
-  Section section{.title = "The lemmas",
-                  .text =
-                      "Each inequality of appendix E after every step of runs on all problems, with four pairs of betas, two "
-                      "step sizes and two ε. The indicator is tried on signs, zeros and random sizes.",
-                  .command = {},
-                  .claims = {},
-                  .figures = {},
-                  .tables = {lemma_table(checks), update_table()},
-                  .files = {}};
-  for (const Lemma lemma :
-       {Lemma::update, Lemma::martingale, Lemma::momentum, Lemma::direction, Lemma::indicator, Lemma::mask}) {
-    const LemmaCheck& check = check_of(checks, lemma);
-    section.claims.push_back({.text = std::string(statement_of(lemma)),
-                              .source = fmt::format("appendix E, {}", source_of(lemma)),
-                              .outcome = outcome_of(check.holds()),
-                              .evidence = fmt::format("largest left / right {:.2g} ({})", check.worst, check.where)});
-  }
-  section.claims.push_back(momentum_order_claim());
-  return section;
+namespace {
+
+Claim first_step_claim() {
+  const NoiseSearch found = search_two_values(200'000, 1);
+  return {
+      .text = "K2 is not needed: Theorem 1 holds with K2 = 0",
+      .source = "",
+      .outcome = Outcome::noted,
+      .evidence = fmt::format(
+          "in the repaired proof K2 pays for the noise of the first step alone, and that noise ξ counts half: as E ξ = 0, a "
+          "weight between 0 and W gives |E[w ξ]| ≤ W E|ξ| / 2, less than the 1 / √(1 + β₁) in K4. 200000 noises of two "
+          "values, expectations exact: what the first update loses is at most {:.2g} of that half",
+          2 * found.first)};
 }
+
+Claim noise_size_claim() {
+  const NoiseSearch found = search_two_values(200'000, 2);
+  return {
+      .text = fmt::format("K4 is too large by a factor of {:.2g} at least among noises of two values", 1 / found.stationary),
+      .source = "",
+      .outcome = Outcome::noted,
+      .evidence = fmt::format("for η → 0 and T → ∞ the iterates rest where the mean motion is 0; 200000 such points, no "
+                              "momentum, one coordinate: the left side is at most {:.2g} of K4 σ. So K4 can be tested up to "
+                              "that factor only, and the comparisons do: see the theorem",
+                              found.stationary)};
+}
+
+}  // namespace
+
+namespace {
+
+report::Table repaired_proof() {
+  return {
+      .name = "bound_proof",
+      .title = "Theorem 1, proved with m_hat",
+      .head = {"step", "inequality"},
+      .rows =
+          {{"1",
+            "m_hat_t = Σ a_k g_k with a_k = (1 - β₁) β₁^(t-k) / (1 - β₁^t): the a_k sum to 1, and m_hat has the signs of m"},
+           {"2",
+            "E|∇f(x_t) - m_hat_t|₁ ≤ e_t = β₁ η L d (C + λR) / (1 - β₁) + spread_t d s, where s = min(σ/√n, G): the mean age "
+            "of the weights is at most β₁ / (1 - β₁), and there is no term β₁^t G d"},
+           {"3",
+            "spread_t² = Σ a_k² = (1 - β₁)(1 + β₁^t) / ((1 + β₁)(1 - β₁^t)) ≤ 1 / (1 + β₁) from t = 2 on; at t = 1 it is 1, "
+            "but "
+            "that noise counts half, and 1/2 ≤ 1 / √(1 + β₁)"},
+           {"4",
+            "-⟨∇f, u⟩ ≤ -|∇f|² / (G + ε) + (G/ε) |∇f - m_hat|₁ and -λ⟨∇f, 1(m x ≥ 0) x⟩ ≤ -λ|(∇f x)⁺|₁ + λR |∇f - m_hat|₁, so "
+            "E f(x_t+1) - E f(x_t) ≤ -η left_t / (G + ε) + η (G/ε + λR) e_t + η² L d (C² + λ²R²) if G + ε ≥ 1"},
+           {"5",
+            "no weight depends on t, so the sum telescopes: mean left_t ≤ K1 / (η T) + K3 η + K4 σ/√n, with the paper's "
+            "constants and without K2"}},
+      .note = "left_t = |∇f(x_t)|² + λ|(∇f x_t)⁺|₁. C of lemma 1 bounds |u|."};
+}
+
+}  // namespace
 
 Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& checks) {
   Section section{
@@ -137,12 +133,15 @@ Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& ch
           "place of f(x1) - f*. It can be repaired without any change of K1 ... K4: with m_hat in place of m the factor 1 / (1 "
           "- β₁^t) never appears. Assumption 2 is to be read given the whole past, not x_t alone; the martingale fact needs "
           "that. The other steps are right: √v_hat ≤ G, the products are bounded on each path before the expectation is taken, "
-          "Markov's inequality holds on each path too, and |a + b|² / 2 ≤ |a|² + |b|² gives C² + λ² R².",
+          "Markov's inequality holds on each path too, and |a + b|² / 2 ≤ |a|² + |b|² gives C² + λ² R². The proof uses f "
+          "alone, "
+          "not the function H of the continuous systems: it says nothing about them, nor they about it.",
       .command = {},
       .claims = {telescope_claim()},
       .figures = {},
       .tables = {},
       .files = {}};
+  section.tables.push_back(repaired_proof());
   const LemmaCheck& corrected = check_of(checks, Lemma::corrected);
   section.claims.push_back(
       {.text = "With m_hat in place of m the sum telescopes, and Theorem 1 follows with the paper's K1 ... K4",
@@ -155,20 +154,22 @@ Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& ch
   const BoundSetting setting{.eta = 0.01, .eps = 1, .batch = 64};
   const BoundConstants constants = constants_of(problem, problem.noise, setting, problem.start, 0);
   constexpr std::size_t kSteps = 4096;
+  section.claims.push_back(first_step_claim());
+  section.claims.push_back(noise_size_claim());
   section.claims.push_back(
-      {.text = "G need not be raised to 1 / (1 - β₁); G + ε ≥ 1 is enough, and K2 is then needed only for the noise of the "
-               "first step",
+      {.text = "G need not be raised to 1 / (1 - β₁); G + ε ≥ 1 is enough",
        .source = "",
        .outcome = Outcome::noted,
        .evidence = fmt::format("bowl, ε = 1, n = 64, T = {}: bound {:.2g} with G = {:.2g}, {:.2g} with G = {:.2g} and √d for d",
-                               kSteps, paper_bound(constants, setting, kSteps), 1 / (1 - setting.beta1),
+                               kSteps, bound_terms(constants, setting, kSteps).sum(), 1 / (1 - setting.beta1),
                                sharper_bound(constants, setting, kSteps), constants.gradient)});
+  const BoundTerms terms = bound_terms(constants, setting, kSteps);
   section.claims.push_back(
       {.text = "σ² bounds the sum of the variances of all coordinates, yet is used for each: d σ in K4 may be √d σ",
        .source = "",
        .outcome = Outcome::noted,
-       .evidence = fmt::format("with d = {:g} the martingale fact is at most at {:.2g} of its bound (1 / d up to chance)",
-                               constants.dimension, check_of(checks, Lemma::martingale).worst)});
+       .evidence = fmt::format("bowl, ε = 1, n = 64, T = {}: bound {:.2g} with d σ, of which K4 σ / √n is {:.2g}; d = {:g}",
+                               kSteps, terms.sum(), terms.k4, constants.dimension)});
   return section;
 }
 

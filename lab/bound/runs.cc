@@ -128,7 +128,8 @@ Optimizer optimizer_of(const BoundSetting& s) {
   Options quick;
   quick.norms = Norms::off;
   quick.threads = 1;
-  return Optimizer({.rule = Adam{s.beta1, s.beta2, s.eps}, .decay = Cautious{}, .weight_decay = s.weight_decay}, quick);
+  const Decay decay = s.masked ? Decay{Cautious{}} : Decay{Decoupled{}};
+  return Optimizer({.rule = Adam{s.beta1, s.beta2, s.eps}, .decay = decay, .weight_decay = s.weight_decay}, quick);
 }
 
 }  // namespace

@@ -113,6 +113,7 @@ struct BoundPoint {
   double at = 0;  // T, eta or n
   Estimate left;
   double paper = 0, sharper = 0;
+  BoundTerms terms = {};  // of which `paper` is the sum
 };
 using BoundCurve = std::vector<BoundPoint>;
 
@@ -138,11 +139,19 @@ BoundCurve along_rate(const BoundCase& usual, const std::vector<std::size_t>& st
 // Of the left side against T, eta or n.
 Estimate slope_of(const BoundCurve& curve);
 
-// Where left / bound was largest.
+// The paper's bound with something broken.
+struct BoundMutation {
+  std::string_view change;
+  double (*bound)(const BoundTerms& terms);
+};
+const std::vector<BoundMutation>& bound_mutations();
+
+// Where left / bound was largest, and how often the bound is too small, as it is and broken.
 struct BoundTally {
   std::size_t count = 0, paper_violated = 0, sharper_violated = 0;
   double paper = 0, sharper = 0;
-  std::string paper_where, sharper_where;
+  std::string paper_where = {}, sharper_where = {};
+  std::vector<std::size_t> mutants_violated = std::vector<std::size_t>(bound_mutations().size());
 
   void add(const BoundCurve& curve, const std::string& where);
   void add(const BoundTally& other);

@@ -48,8 +48,9 @@ BoundCurve over_steps(const BoundCase& usual, const std::vector<std::size_t>& st
   const BoundConstants constants = constants_of(*usual.problem, usual.noise, usual.setting, usual.start, left.radius);
   BoundCurve curve;
   for (std::size_t k = 0; k < steps.size(); ++k) {
-    curve.push_back({static_cast<double>(steps[k]), left.mean_stationarity[k], paper_bound(constants, usual.setting, steps[k]),
-                     sharper_bound(constants, usual.setting, steps[k])});
+    const BoundTerms terms = bound_terms(constants, usual.setting, steps[k]);
+    curve.push_back({static_cast<double>(steps[k]), left.mean_stationarity[k], terms.sum(),
+                     sharper_bound(constants, usual.setting, steps[k]), terms});
   }
   return curve;
 }
@@ -94,11 +95,31 @@ Estimate slope_of(const BoundCurve& curve) {
   return log_log_slope(x, y);
 }
 
+const std::vector<BoundMutation>& bound_mutations() {
+  using Terms = const BoundTerms&;
+  static const std::vector<BoundMutation> mutations{
+      {"without K1", [](Terms t) { return t.sum() - t.k1; }},
+      {"K1 without its factor G + ε", [](Terms t) { return t.sum() - t.k1 + t.k1 / t.scale; }},
+      {"K1 halved", [](Terms t) { return t.sum() - t.k1 / 2; }},
+      {"without K2", [](Terms t) { return t.sum() - t.k2; }},
+      {"without K3", [](Terms t) { return t.sum() - t.k3; }},
+      {"K3 divided by 3", [](Terms t) { return t.sum() - t.k3 * 2 / 3; }},
+      {"K3 without the lag of momentum", [](Terms t) { return t.sum() - t.lag; }},
+      {"without K4", [](Terms t) { return t.sum() - t.k4; }},
+      {"K4 divided by 50", [](Terms t) { return t.sum() - t.k4 + t.k4 / 50; }},
+      {"the whole bound halved", [](Terms t) { return t.sum() / 2; }},
+  };
+  return mutations;
+}
+
 void BoundTally::add(const BoundCurve& curve, const std::string& where) {
   for (const BoundPoint& point : curve) {
     ++count;
     if (point.left.mean > point.paper) ++paper_violated;
     if (point.left.mean > point.sharper) ++sharper_violated;
+    for (std::size_t k = 0; k < mutants_violated.size(); ++k) {
+      if (point.left.mean > bound_mutations()[k].bound(point.terms)) ++mutants_violated[k];
+    }
     if (const double ratio = point.left.mean / point.paper; ratio > paper) {
       paper = ratio;
       paper_where = where;
@@ -114,6 +135,7 @@ void BoundTally::add(const BoundTally& other) {
   count += other.count;
   paper_violated += other.paper_violated;
   sharper_violated += other.sharper_violated;
+  for (std::size_t k = 0; k < mutants_violated.size(); ++k) mutants_violated[k] += other.mutants_violated[k];
   if (other.paper > paper) {
     paper = other.paper;
     paper_where = other.paper_where;

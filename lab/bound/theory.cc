@@ -44,26 +44,34 @@ double attainable_update(const BoundSetting& setting, std::size_t t) {
   return first * std::sqrt(sum / second);
 }
 
+double raised_gradient(const BoundConstants& c, const BoundSetting& s) { return std::max(c.gradient, 1 / (1 - s.beta1)); }
+
 BoundFactors bound_factors(const BoundConstants& constants, const BoundSetting& s) {
   BoundConstants c = constants;
-  c.gradient = std::max(c.gradient, 1 / (1 - s.beta1));
+  c.gradient = raised_gradient(constants, s);
   const double scale = c.gradient + s.eps;
   return {.k1 = scale * c.gap,
           .k2 = s.beta1 * c.gradient * c.dimension * scale / (1 - s.beta1) * sensitivity(c, s),
           .k3 = scale * (drift(c, s) * sensitivity(c, s) + curvature(c, s)),
-          .k4 = c.dimension * scale / std::sqrt(1 + s.beta1) * sensitivity(c, s)};
+          .k4 = c.dimension * scale / std::sqrt(1 + s.beta1) * sensitivity(c, s),
+          .lag = scale * drift(c, s) * sensitivity(c, s)};
 }
 
-double paper_bound(const BoundConstants& c, const BoundSetting& s, std::size_t steps) {
+BoundTerms bound_terms(const BoundConstants& c, const BoundSetting& s, std::size_t steps) {
   const BoundFactors k = bound_factors(c, s);
   const double count = static_cast<double>(steps);
-  return k.k1 / (s.eta * count) + k.k2 / count + k.k3 * s.eta + k.k4 * deviation_of(c, s);
+  return {.k1 = k.k1 / (s.eta * count),
+          .k2 = k.k2 / count,
+          .k3 = k.k3 * s.eta,
+          .k4 = k.k4 * deviation_of(c, s),
+          .scale = raised_gradient(c, s) + s.eps,
+          .lag = k.lag * s.eta};
 }
 
 double sharper_bound(const BoundConstants& constants, const BoundSetting& s, std::size_t steps) {
   BoundConstants c = constants;
   c.gradient = std::max(c.gradient, 1 - s.eps);
-  double error = 0;
+  double error = -std::sqrt(c.dimension) * deviation_of(c, s) / 2;  // in the first step the noise counts half
   for (std::size_t t = 1; t <= steps; ++t) error += corrected_momentum_bound(c, s, t);
   const double count = static_cast<double>(steps);
   return (c.gradient + s.eps) * (c.gap / (s.eta * count) + sensitivity(c, s) * error / count + s.eta * curvature(c, s));
@@ -73,18 +81,14 @@ double trivial_bound(const BoundConstants& c, const BoundSetting& s) {
   return c.dimension * c.gradient * (c.gradient + s.weight_decay * c.radius);
 }
 
-double momentum_error_bound(const BoundConstants& c, const BoundSetting& s, std::size_t t) {
-  return power(s.beta1, t) * c.gradient * c.dimension + s.eta * drift(c, s) +
-         c.dimension * deviation_of(c, s) / std::sqrt(1 + s.beta1);
+MomentumTerms momentum_terms(const BoundConstants& c, const BoundSetting& s, std::size_t t) {
+  return {.start = power(s.beta1, t) * c.gradient * c.dimension,
+          .drift = s.eta * drift(c, s),
+          .noise = c.dimension * deviation_of(c, s) / std::sqrt(1 + s.beta1)};
 }
 
-double direction_bound(const BoundConstants& c, const BoundSetting& s, std::size_t t) {
-  return c.gradient / s.eps * momentum_error_bound(c, s, t);
-}
-
-double mask_bound(const BoundConstants& c, const BoundSetting& s, std::size_t t) {
-  return c.radius * momentum_error_bound(c, s, t);
-}
+double direction_factor(const BoundConstants& c, const BoundSetting& s) { return c.gradient / s.eps; }
+double mask_factor(const BoundConstants& c) { return c.radius; }
 
 double corrected_momentum_bound(const BoundConstants& c, const BoundSetting& s, std::size_t t) {
   return s.eta * drift(c, s) + spread(s, t) * std::sqrt(c.dimension) * deviation_of(c, s);

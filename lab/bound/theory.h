@@ -15,6 +15,11 @@
 // beta1) from t = 2 on, which is K4 but for the first step; that one's excess is within K2 / T, as s <= G and 1 - 1 / sqrt(1 +
 // beta1) <= beta1 / (1 - beta1). G + eps >= 1 is enough, G >= 1 / (1 - beta1) is not needed; and as the variance is a sum over
 // coordinates, d s may be sqrt(d) sigma / sqrt(n). sharper_bound() is this one.
+//
+// K2 is not needed at all. In the first step xi = g_1 - grad f(x_1) has mean 0, so for any weight w in [0, W] that depends on
+// it, |E[w xi_i]| <= W max(E xi_i^+, E xi_i^-) = W E|xi_i| / 2. With w = 1 / (|g_i| + eps) - 1 / (G + eps) and W = 1 / eps for
+// the update, and by Markov's inequality on one side for the mask, the error counts half: spread_1 becomes 1/2, which is
+// within 1 / sqrt(1 + beta1) too. None of this uses the function H of the continuous systems.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +31,7 @@ struct BoundSetting {
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   double weight_decay = 0.1;  // lambda
   std::size_t batch = 1;      // n
+  bool masked = true;         // false: plain decay, which Theorem 1 is not about
 };
 
 struct BoundConstants {
@@ -39,6 +45,7 @@ struct BoundConstants {
 
 struct BoundFactors {
   double k1 = 0, k2 = 0, k3 = 0, k4 = 0;
+  double lag = 0;  // what is in K3 because momentum lags behind
 };
 
 // C of lemma 1, which bounds |u|_inf if beta1 <= beta2.
@@ -49,17 +56,33 @@ double largest_update(const BoundSetting& setting);
 double attainable_update(const BoundSetting& setting, std::size_t t);
 
 // With G raised to 1 / (1 - beta1), as the proof does.
+double raised_gradient(const BoundConstants& constants, const BoundSetting& setting);
 BoundFactors bound_factors(const BoundConstants& constants, const BoundSetting& setting);
-double paper_bound(const BoundConstants& constants, const BoundSetting& setting, std::size_t steps);
+
+// K1 / (eta T), K2 / T, K3 eta and K4 sigma / sqrt(n).
+struct BoundTerms {
+  double k1 = 0, k2 = 0, k3 = 0, k4 = 0;
+  double scale = 1;  // G + eps, a factor of K1
+  double lag = 0;    // of k3
+  double sum() const { return k1 + k2 + k3 + k4; }
+};
+BoundTerms bound_terms(const BoundConstants& constants, const BoundSetting& setting, std::size_t steps);
 double sharper_bound(const BoundConstants& constants, const BoundSetting& setting, std::size_t steps);
 
 // What holds of the left side without any theorem: d (G^2 + lambda G R), with G a bound of |grad f|_inf.
 double trivial_bound(const BoundConstants& constants, const BoundSetting& setting);
 
-// Right sides of the lemmas after step t. Those on inner products are without their first term, which belongs to the left.
-double momentum_error_bound(const BoundConstants& constants, const BoundSetting& setting, std::size_t t);
-double direction_bound(const BoundConstants& constants, const BoundSetting& setting, std::size_t t);
-double mask_bound(const BoundConstants& constants, const BoundSetting& setting, std::size_t t);
+// The right side of the lemma on E |grad f(x_t) - m_t|_1: what momentum started from 0 lacks, how far grad f has moved, noise.
+struct MomentumTerms {
+  double start = 0, drift = 0, noise = 0;
+  double sum() const { return start + drift + noise; }
+};
+MomentumTerms momentum_terms(const BoundConstants& constants, const BoundSetting& setting, std::size_t t);
+
+// The right sides of the lemmas on the inner products, without their first term, which belongs to the left, are the same times
+// these factors.
+double direction_factor(const BoundConstants& constants, const BoundSetting& setting);
+double mask_factor(const BoundConstants& constants);
 
 // Of E |grad f(x_t) - m_hat_t|_1, as above with sqrt(d) sigma / sqrt(n).
 double corrected_momentum_bound(const BoundConstants& constants, const BoundSetting& setting, std::size_t t);

@@ -57,7 +57,7 @@ struct PlaneColumn {
 
 // A figure of optimizers at work in the plane: per panel the contours of a function, curves that matter, a box and the paths of
 // up to eight optimizers, and with it a table of numbers that is the legend too. Two panels are side by side with their tables
-// below; a last odd one has its table beside it.
+// below; a last odd one has its table beside it, and is larger if it is the only one.
 struct PlaneFigure {
   static constexpr std::string_view kScript = "paths";  // the script of the page that moves the paths, from page_json()
   std::string title, subtitle, note;

@@ -201,6 +201,7 @@ std::vector<MovingPath> paths_in(const Rectangle& area, const PlanePanel& panel)
 }
 
 constexpr double kPanel = 440, kPanelGap = 76, kLeft = 56, kRight = 24, kPlaneInner = 2 * kPanel + kPanelGap;
+constexpr double kLonePanel = 560, kLoneGap = 44, kLoneInner = kLonePanel + kLoneGap + kPanel;  // with its table beside it
 constexpr double kPlotTop = 108, kHeading = 14, kTable = 58, kBesideTop = 24, kTableRow = 21, kPlaneLine = 17;
 constexpr double kBelowAxes = 52, kBelowTable = 34, kBetweenRows = 40, kPlaneFoot = 14;
 
@@ -218,14 +219,17 @@ struct PlaneLayout {
 
 PlaneLayout plane_layout(const PlaneFigure& figure) {
   PlaneLayout result;
-  result.subtitle = report::wrapped(figure.subtitle, kPlaneSoftSize, kPlaneInner);
+  const bool single = figure.panels.size() == 1;
+  const double side = single ? kLonePanel : kPanel, gap = single ? kLoneGap : kPanelGap;
+  const double inner = single ? kLoneInner : kPlaneInner;
+  result.subtitle = report::wrapped(figure.subtitle, kPlaneSoftSize, inner);
   double top = kPlotTop + (figure.subtitle.empty() ? -1.0 : static_cast<double>(result.subtitle.size() - 1)) * kPlaneLine;
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     const bool left = i % 2 == 0, alone = left && i + 1 == figure.panels.size();
     const double x = left ? kLeft : kLeft + kPanel + kPanelGap;
     const double rows = static_cast<double>(figure.panels[i].paths.size()) * kTableRow;
-    const Rectangle plot{x, top, x + kPanel, top + kPanel};
-    const SvgPoint table = alone ? SvgPoint{plot.right + kPanelGap, top + kBesideTop} : SvgPoint{x, plot.bottom + kTable};
+    const Rectangle plot{x, top, x + side, top + side};
+    const SvgPoint table = alone ? SvgPoint{plot.right + gap, top + kBesideTop} : SvgPoint{x, plot.bottom + kTable};
     result.panels.push_back({plot, table});
     const double bottom = std::max(plot.bottom + kBelowAxes, table.y + 7 + rows + kBelowTable);
     result.size.y = std::max(result.size.y, bottom);
@@ -236,7 +240,7 @@ PlaneLayout plane_layout(const PlaneFigure& figure) {
     if (!left) top = result.size.y + kBetweenRows;
   }
   const double note_end = result.note_at.y + static_cast<double>(result.note.size() - 1) * kPlaneLine;
-  result.size = {kLeft + kPlaneInner + kRight, std::max(result.size.y, note_end) + kPlaneFoot};
+  result.size = {kLeft + inner + kRight, std::max(result.size.y, note_end) + kPlaneFoot};
   return result;
 }
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "lab/dynamics/system.h"
 
 namespace cautious::lab {
@@ -173,14 +175,18 @@ double largest_rise(const std::vector<double>& values) {
   return rise;
 }
 
+double relative_rise(const std::vector<double>& values) {
+  const double fall = values.front() - *std::min_element(values.begin(), values.end());
+  return largest_rise(values) / std::max(fall, 1e-12 * std::abs(values.front()));
+}
+
 Watched watch(const System& system, const Problem& problem, PointView x, const FlowOptions& options) {
   const Inclusion inclusion = inclusion_of(system, problem);
   Watched watched;
   watched.trajectory = flow(inclusion, state_at(system, problem, x, options.t_begin), options);
   const auto& points = watched.trajectory.points;
   for (const FlowPoint& point : points) watched.h.push_back(lyapunov(system, problem, point.t, point.z));
-  const double fall = watched.h.front() - *std::min_element(watched.h.begin(), watched.h.end());
-  watched.rise = largest_rise(watched.h) / std::max(fall, 1e-12 * std::abs(watched.h.front()));
+  watched.rise = relative_rise(watched.h);
   const StateView end = parts(system, points.back().z);
   const double first = as_vector(PointView(lab::gradient(problem, x))).norm();
   watched.gradient = as_vector(PointView(lab::gradient(problem, end.x))).norm() / first;
@@ -188,28 +194,51 @@ Watched watch(const System& system, const Problem& problem, PointView x, const F
   return watched;
 }
 
-std::vector<double> rate_mismatches(const System& system, const Problem& problem, const Trajectory& trajectory) {
+double mutated_rise(const System& system, const Problem& problem, const Trajectory& trajectory,
+                    const LyapunovWeights& weights) {
+  std::vector<double> h;
+  for (const FlowPoint& point : trajectory.points) h.push_back(lyapunov(system, problem, point.t, point.z, weights));
+  return relative_rise(h);
+}
+
+void RateCheck::include(const RateCheck& other) {
+  mismatches.insert(mismatches.end(), other.mismatches.begin(), other.mismatches.end());
+  mutated.insert(mutated.end(), other.mutated.begin(), other.mutated.end());
+  sliding += other.sliding;
+  unclean += other.unclean;
+}
+
+RateCheck check_rate(const System& system, const Problem& problem, const Trajectory& trajectory) {
+  System half = system;
+  half.lambda /= 2;
   const Inclusion inclusion = inclusion_of(system, problem);
   const auto& points = trajectory.points;
   const std::size_t stride = std::max<std::size_t>(1, points.size() / 100);
   const double scale = std::abs(lyapunov(system, problem, points.front().t, points.front().z));
-  std::vector<double> mismatches;
+  RateCheck check;
   for (std::size_t n = 1; n < points.size(); n += stride) {
     const FlowPoint& point = points[n];
-    if (std::find(point.sliding.begin(), point.sliding.end(), true) != point.sliding.end()) continue;
-    if (const auto numerical = numerical_rate(system, problem, inclusion, point, scale)) {
-      const double analytic = lyapunov_rate(system, problem, point.t, point.z, point.side);
-      mismatches.push_back(std::abs(analytic - *numerical) / std::max(std::abs(analytic), std::abs(*numerical)));
+    if (std::find(point.sliding.begin(), point.sliding.end(), true) != point.sliding.end()) {
+      ++check.sliding;
+    } else if (const auto numerical = numerical_rate(system, problem, inclusion, point, scale)) {
+      const auto mismatch = [&](const System& formula) {
+        const double analytic = lyapunov_rate(formula, problem, point.t, point.z, point.side);
+        return std::abs(analytic - *numerical) / std::max(std::abs(analytic), std::abs(*numerical));
+      };
+      check.mismatches.push_back(mismatch(system));
+      check.mutated.push_back(mismatch(half));
+    } else {
+      ++check.unclean;
     }
   }
-  return mismatches;
+  return check;
 }
 
 System random_system(Random& random, System system) {
   system.lambda = random.uniform(kLeastLambda, kMostLambda);
   system.alpha = random.uniform(0.7, 1.5);
   system.beta = random.uniform(0.7, 1.5);
-  system.gamma = random.uniform(0.7, 1.5);
+  system.gamma = random.uniform(kLeastGamma, kMostGamma);
   if (system.flow == Flow::adam) system.gamma = random.uniform(0.2, 4) * system.alpha;
   return system;
 }
@@ -221,6 +250,15 @@ FlowOptions usual_options(double t_end) {
   options.relative = 1e-10;
   options.absolute = 1e-12;
   return options;
+}
+
+std::string range_of(const std::vector<std::size_t>& counts, std::size_t of) {
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  return fmt::format("{} of {}", *least == *most ? std::to_string(*least) : fmt::format("{} to {}", *least, *most), of);
+}
+
+std::string over_seeds(const std::vector<std::size_t>& counts, std::size_t of, const DynamicsOptions& options) {
+  return fmt::format("{} over seeds {} to {}", range_of(counts, of), options.seed, options.seed + counts.size() - 1);
 }
 
 Section new_section(std::string title, std::string text, const DynamicsOptions& options) {
@@ -251,8 +289,9 @@ report::ChartSeries new_series(std::string name, std::size_t colour) {
 Experiment run_dynamics(const DynamicsOptions& options, const Progress& progress) {
   using Make = Section (*)(const DynamicsOptions&, const Progress&);
   // With the part of the time that each takes.
-  constexpr std::pair<Make, double> kSections[] = {{table1_section, 0.4}, {manifold_section, 0.1}, {pareto_section, 0.2},
-                                                   {adamw_section, 0.05}, {gamma_section, 0.1},    {muon_section, 0.15}};
+  constexpr std::pair<Make, double> kSections[] = {{table1_section, 0.3}, {muon_section, 0.2},   {threshold_section, 0.1},
+                                                   {adamw_section, 0.05}, {gamma_section, 0.05}, {manifold_section, 0.1},
+                                                   {front_section, 0.05}, {pareto_section, 0.15}};
   Experiment experiment{.name = "dynamics", .title = "Continuous time: Table 1 and appendix D", .sections = {}};
   double done = 0;
   for (const auto& [make, part] : kSections) {

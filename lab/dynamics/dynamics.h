@@ -51,14 +51,24 @@ struct Watched {
 
 Watched watch(const System& system, const Problem& problem, PointView x, const FlowOptions& options);
 
-// The most that values rise above an earlier one.
+// The most that values rise above an earlier one, and the same over their fall from the first.
 double largest_rise(const std::vector<double>& values);
+double relative_rise(const std::vector<double>& values);
 
-// Analytic dH/dt against differences of H along the field, relative, at about 100 points away from switches.
-std::vector<double> rate_mismatches(const System& system, const Problem& problem, const Trajectory& trajectory);
+// The relative rise of an H with other weights along a trajectory.
+double mutated_rise(const System& system, const Problem& problem, const Trajectory& trajectory, const LyapunovWeights& weights);
 
-// What random_system() draws lambda from.
+// Analytic dH/dt against differences of H along the field, relative, at about 100 points.
+struct RateCheck {
+  std::vector<double> mismatches, mutated;  // the second with half of lambda in the formula
+  std::size_t sliding = 0, unclean = 0;     // points left out: sliding; a switch or rounding too near
+  void include(const RateCheck& other);
+};
+RateCheck check_rate(const System& system, const Problem& problem, const Trajectory& trajectory);
+
+// What random_system() draws lambda from, and gamma of all but Adam.
 inline constexpr double kLeastLambda = 0.2, kMostLambda = 1;
+inline constexpr double kLeastGamma = 0.7, kMostGamma = 1.5;
 
 // The same system with lambda, alpha, beta, gamma drawn at random; gamma of Adam is at most 4 alpha.
 System random_system(Random& random, System system);
@@ -73,6 +83,13 @@ Section pareto_section(const DynamicsOptions& options, const Progress& progress)
 Section adamw_section(const DynamicsOptions& options, const Progress& progress);
 Section gamma_section(const DynamicsOptions& options, const Progress& progress);
 Section muon_section(const DynamicsOptions& options, const Progress& progress);
+Section threshold_section(const DynamicsOptions& options, const Progress& progress);
+Section front_section(const DynamicsOptions& options, const Progress& progress);
+
+// A count over kSeeds seeds, the first of them the run's own: "4 to 18 of 48", and the same with "over seeds 0 to 3".
+inline constexpr std::uint64_t kSeeds = 4;
+std::string range_of(const std::vector<std::size_t>& counts, std::size_t of);
+std::string over_seeds(const std::vector<std::size_t>& counts, std::size_t of, const DynamicsOptions& options);
 
 Section new_section(std::string title, std::string text, const DynamicsOptions& options);
 report::LineChart new_chart(std::string title, std::string x_label, std::string y_label, std::string description);

@@ -76,14 +76,14 @@ double product_term(const System& system, double product) {
   return system.lambda * (system.decay == FlowDecay::cautious ? positive_part(product) : product);
 }
 
-double lion_k_value(const System& system, double f, PointView x, PointView m) {
-  double h = system.alpha * f + k_value(system, m);
+double lion_k_value(const System& system, double f, PointView x, PointView m, const LyapunovWeights& weights) {
+  double h = system.alpha * f + weights.momentum * k_value(system, m);
   if (system.decay == FlowDecay::decoupled) {
     Point y(x.begin(), x.end());
     for (double& entry : y) entry *= system.lambda;
     h += (1 + system.gamma / system.lambda) * conjugate(system, y);
   }
-  for (std::size_t i = 0; i < x.size(); ++i) h += product_term(system, -m[i] * x[i]);
+  for (std::size_t i = 0; i < x.size(); ++i) h += weights.cross * product_term(system, -m[i] * x[i]);
   return h;
 }
 
@@ -129,7 +129,7 @@ double adam_rate(const System& system, double t, const StateView& z, PointView g
 
 }  // namespace
 
-double lyapunov(const System& system, const Problem& problem, double t, PointView z) {
+double lyapunov(const System& system, const Problem& problem, double t, PointView z, const LyapunovWeights& weights) {
   const auto [x, m, v] = parts(system, z);
   const double f = problem.value(x);
   const bool decoupled = system.decay == FlowDecay::decoupled;
@@ -137,13 +137,13 @@ double lyapunov(const System& system, const Problem& problem, double t, PointVie
     case Flow::sgd:
       return decoupled ? f + system.lambda * squared_norm(x) / 2 : f;
     case Flow::sgdm: {
-      double h = system.beta * f + squared_norm(m) / 2;
+      double h = system.beta * f + weights.momentum * squared_norm(m) / 2;
       if (decoupled) h += system.lambda * (system.beta + system.lambda) * squared_norm(x) / 2;
-      for (std::size_t i = 0; i < x.size(); ++i) h += product_term(system, m[i] * x[i]);
+      for (std::size_t i = 0; i < x.size(); ++i) h += weights.cross * product_term(system, m[i] * x[i]);
       return h;
     }
     case Flow::lion_k:
-      return lion_k_value(system, f, x, m);
+      return lion_k_value(system, f, x, m, weights);
     case Flow::adam:
       break;
   }
@@ -151,7 +151,8 @@ double lyapunov(const System& system, const Problem& problem, double t, PointVie
   const double alpha_t = bias_correction(system.alpha, t), gamma_t = bias_correction(system.gamma, t);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double root = std::sqrt(gamma_t * positive_part(v[i])) + system.eps;
-    h += (m[i] == 0 ? 0 : alpha_t * square(m[i]) / (2 * root)) + product_term(system, m[i] * x[i]);
+    h += weights.momentum * (m[i] == 0 ? 0 : alpha_t * square(m[i]) / (2 * root));
+    h += weights.cross * product_term(system, m[i] * x[i]);
   }
   return h;
 }

@@ -119,6 +119,7 @@ void k_gradient(const System& system, PointView m, PointView side, std::span<dou
 
 double selector(const System& system, PointView x, PointView side, PointView u, std::size_t i) {
   if (system.decay != FlowDecay::cautious) return system.decay == FlowDecay::none ? 0 : 1;
+  if (system.reversed) return (1 - (system.flow == Flow::lion_k ? -1 : 1) * side[i] * sign(x[i])) / 2;
   if (system.flow != Flow::lion_k) return (1 + side[i] * sign(x[i])) / 2;
   if (!system.mask_by_momentum && u[i] == 0) return 1;  // 0 <= 0
   return (1 - side[i] * sign(x[i])) / 2;

@@ -34,6 +34,7 @@ struct System {
   std::int64_t rows = 0, cols = 0;  // of x, for K the nuclear norm
   // Lion-K: the paper's continuous mask 1(m x <= 0); false: that of algorithm 3, 1(grad K(m) x <= 0).
   bool mask_by_momentum = true;
+  bool reversed = false;  // a mutation: CWD decays exactly where it should not
 };
 
 std::string name_of(const System& system);  // "Lion-K (huber) + CWD"
@@ -45,8 +46,13 @@ Inclusion inclusion_of(const System& system, const Problem& problem);
 Point state_at(const System& system, const Problem& problem, PointView x, double t);
 
 // H of the paper for this system; for decoupled decay the one of Chen et al. (Lion-K, and SGDM as its K = |.|^2 / 2), f +
-// lambda |x|^2 / 2 (SGD), or the candidate of the remark (Adam: not a Lyapunov function).
-double lyapunov(const System& system, const Problem& problem, double t, PointView z);
+// lambda |x|^2 / 2 (SGD), or the candidate of the remark (Adam: not a Lyapunov function). Weights that are not 1 make another
+// function of it, to see that a check notices.
+struct LyapunovWeights {
+  double momentum = 1;  // of the term of m alone
+  double cross = 1;     // of the term of m and x
+};
+double lyapunov(const System& system, const Problem& problem, double t, PointView z, const LyapunovWeights& weights = {});
 
 // dH/dt by the appendix's formula at a point of smoothness, or while sliding with these sides.
 double lyapunov_rate(const System& system, const Problem& problem, double t, PointView z, PointView side);

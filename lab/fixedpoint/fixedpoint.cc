@@ -61,6 +61,18 @@ End run(const Arm& arm, const VectorProblems& where, const Pace& pace) {
   return end;
 }
 
+// The arm with the mask of CWD, and with the mask reversed: at its own solution u = -λx, so u x < 0 wherever x is not 0, and
+// the decay that CWD switches off is all there is.
+std::vector<Mutation> mutations_of(const Ends& ends, const End& end) {
+  const auto at = std::ranges::find(ends.targets, end.arm.surrogate.target, &Surrogate::target) - ends.targets.begin();
+  const double masked = end_of(ends.cautious, with_cwd(end.arm).name).of_targets[static_cast<std::size_t>(at)];
+  return {{"with the mask of CWD", fmt::format("residual {:.2f} on the coupled quadratic", masked), masked > kSolved},
+          {"with the mask reversed, decay only where u x < 0",
+           fmt::format("residual {:.1e} on the coupled quadratic{}", end.reversed,
+                       end.reversed > kSolved ? "" : ": the same solution, made by the very decay that CWD switches off"),
+           end.reversed > kSolved}};
+}
+
 Claim claim_of(const Ends& ends, std::string_view arm, std::string text, std::string source) {
   const End& end = end_of(ends.plain, arm);
   const bool holds = solves_its_own(end) && end.least_other >= kApart;
@@ -69,7 +81,7 @@ Claim claim_of(const Ends& ends, std::string_view arm, std::string text, std::st
       "solution",
       worst_residual(end), end.least_other, worst_distance(end));
   if (source.empty()) return observed(holds, text, evidence);
-  return {std::move(text), std::move(source), outcome_of(holds), evidence};
+  return {std::move(text), std::move(source), outcome_of(holds), evidence, "", mutations_of(ends, end)};
 }
 
 std::vector<std::string> row_of(const End& end, double extent) {
@@ -166,6 +178,8 @@ Ends run_vectors(const FixedpointOptions& options) {
   arms.push_back(threshold(kWeightDecay));
   for (const Arm& arm : arms) {
     ends.plain.push_back(run(arm, where, pace_of(options)));
+    const Posed& coupled = where.problems[kCoupled];
+    ends.plain.back().reversed = residual_at(arm.surrogate, coupled, rest(opposed(arm), coupled, pace_of(options)));
     ends.cautious.push_back(run(with_cwd(arm), where, pace_of(options)));
   }
   return ends;
@@ -215,7 +229,9 @@ Experiment run_fixedpoint(const FixedpointOptions& options, const Progress& prog
   experiment.sections.push_back(fixedpoint::curves_section(options));
   progress(0.4, "fixedpoint: matrices");
   experiment.sections.push_back(fixedpoint::matrices_section(options));
-  progress(0.8, "fixedpoint: convergence");
+  progress(0.5, "fixedpoint: Muon and its mask");
+  experiment.sections.push_back(fixedpoint::bias_section(options));
+  progress(0.85, "fixedpoint: convergence");
   experiment.sections.push_back(fixedpoint::motion_section(options));
   experiment.sections.push_back(fixedpoint::cautious_section(ends));
   for (Section& section : experiment.sections) section.command = command_of(options);

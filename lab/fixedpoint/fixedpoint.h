@@ -67,6 +67,8 @@ Arm adamw(double weight_decay, double beta2 = 0.95, double eps = kEps);
 Arm muon(double weight_decay, Eigen::Index rows, NewtonSchulz schedule = NewtonSchulz::exact);
 // Its problem becomes f; of threshold, f + e |x|_1: where |g| <= e there is no update and x decays.
 Arm with_cwd(Arm arm);
+// The mask of CWD reversed: decay only where u x < 0. Its problem stays.
+Arm opposed(Arm arm);
 
 // The learning rate in units of the box: a step of a sign is lr / lambda, one of decay shrinks x by the part lr.
 struct Pace {
@@ -105,6 +107,7 @@ struct End {
   std::vector<double> distances;   // from the known solution: of the first two, the quadratics
   std::vector<double> of_targets;  // residuals of all of Ends::targets on the coupled quadratic
   double least_other = 0;          // the smallest of those that are not its own
+  double reversed = 0;             // plain arms: residual of its own on the coupled quadratic with the mask reversed
 };
 
 struct Ends {
@@ -135,21 +138,17 @@ struct CaseworkCount {
   double example_y = 0, example_g = 0;  // one of those
 };
 
-// g / (|g| + eps) = -1(g y >= 0) y, for several eps.
-CaseworkCount count_adam();
-
-// Appendix C prints the equation with a sign that does not follow from Algorithm 1.
+// Appendix C prints the equation of Lion-K with a sign that does not follow from Algorithm 1.
 //   as_printed        -grad K(-g) = 1(grad K(-g) y <= 0) y
 //   of_the_algorithm   grad K(-g) = 1(grad K(-g) y <= 0) y
 enum class Sign { as_printed, of_the_algorithm };
 
+// g / (|g| + eps) = -1(g y >= 0) y, for several eps; as_printed: with the same wrong sign, which the paper does not have here.
+CaseworkCount count_adam(Sign sign);
+
 // For K = |z| and huber.
 CaseworkCount count_lion_k(Sign sign);
 
-// Muon with cautious decay. The nuclear norm is a norm, so at a fixed point the gradient vanishes (appendix C). But the
-// mask works on entries and the norm does not: while the gradient has one singular value that is not 0, single entries of the
-// orthogonal factor can change sign from step to step, and masked decay then balances the update on average. For a K that is a
-// sum over coordinates this cannot happen, as an update changes sign only where its gradient is 0. The problems are
 // |A X - B|_F^2 / 2 with a random 6 x 5 matrix A and 6 x 4 matrix B.
 MatrixLeastSquares random_least_squares(Random& random);
 inline constexpr Eigen::Index kRows = 5, kColumns = 4;  // of X
@@ -157,11 +156,8 @@ inline constexpr Eigen::Index kRows = 5, kColumns = 4;  // of X
 // Twelve, all others with another seed.
 std::vector<MatrixLeastSquares> muon_cwd_problems(std::uint64_t seed);
 
-struct MuonCwd {
-  Claim claim;
-  report::Table table;
-};
-
-MuonCwd run_muon_cwd(const FixedpointOptions& options);
+// Muon + CWD and its masks; see bias.cc. The default is algorithm 5's, by the orthogonal factor.
+Arm muon_cwd(Eigen::Index rows, Decay decay = Cautious{});
+Section bias_section(const FixedpointOptions& options);
 
 }  // namespace cautious::lab::fixedpoint

@@ -146,6 +146,11 @@ Arm with_cwd(Arm arm) {
   return arm;
 }
 
+Arm opposed(Arm arm) {
+  arm.recipe.decay = Opposed{};
+  return arm;
+}
+
 std::vector<Arm> plain_arms(double weight_decay) {
   return {arm("SGD", Sgd{}, weight_decay, {.target = Target::ridge}),
           arm("SGDM", Sgdm{}, weight_decay, {.target = Target::ridge}),

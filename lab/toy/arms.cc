@@ -55,6 +55,7 @@ std::string name_of(const Recipe& recipe) {
   } else if (recipe.coupling != Coupling::plain) {
     shown += fmt::format(" ({})", cautious::name_of(recipe.coupling));
   }
+  if (by_momentum(recipe.decay)) return shown + " + CWD by m";
   if (std::holds_alternative<Cautious>(recipe.decay)) return shown + " + CWD";
   if (!std::holds_alternative<Decoupled>(recipe.decay)) return fmt::format("{} + {}", shown, cautious::name_of(recipe.decay));
   return shown == "Adam" ? "AdamW" : shown == "AdamC" ? shown : shown + " + decay";

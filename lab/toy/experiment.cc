@@ -10,111 +10,6 @@
 namespace cautious::lab {
 namespace {
 
-// The figures show Adam's three arms; for others and elsewhere it is the section's claim.
-std::string source_of(const ToyStudy& study, const ToyRun& run, const char* section) {
-  const std::string& name = study.problem.name;
-  if (!std::holds_alternative<Adam>(run.arm.recipe.rule) || !study.problem.file.empty()) return section;
-  return name == "circle" || name == "parabola" ? "Figure 3" : name == "surface" ? "Figure 2" : section;
-}
-
-// What has not come to rest, or where no stationary point was found, decides nothing unless the arm is there already.
-Outcome outcome_of(const ToyRun& run, bool holds) {
-  if (holds) return Outcome::holds;
-  return run.at_rest && run.to_minimisers ? Outcome::fails : Outcome::undecided;
-}
-
-bool on_minimisers(const ToyRun& run) { return run.minimum && run.to_minimisers && *run.to_minimisers <= kOn; }
-
-std::string off_minimisers(const ToyRun& run) {
-  if (!run.to_minimisers) return "no stationary point was found near it, or not one with a clear tangent";
-  const char* what = run.minimum ? "minimiser" : "stationary point, a saddle or maximum";
-  if (*run.to_minimisers > kOn) return fmt::format("{:.2g} from the nearest {}", *run.to_minimisers, what);
-  if (!run.minimum) return fmt::format("at a {}", what);
-  return fmt::format("on the minimisers (distance {:.1e})", *run.to_minimisers);
-}
-
-// The rank of the nearest minimiser among the minimisers.
-std::string standing(const ToyRun& run) {
-  if (run.to_front && *run.to_front <= kOn) return ", on their Pareto front";
-  if (run.to_local_front && *run.to_local_front <= kOn) {
-    return fmt::format(", beaten by no minimiser nearby: on the paper's local front, {:.2g} from the global one",
-                       *run.to_front);
-  }
-  if (run.to_front && std::isfinite(*run.to_front)) return fmt::format(", {:.2g} from their Pareto front", *run.to_front);
-  if (!run.pareto || !run.minimum) return "";
-  return *run.pareto == Pareto::optimal  ? ", locally Pareto-optimal (the linear program has no direction)"
-         : *run.pareto == Pareto::beaten ? ", not Pareto-optimal (a minimiser nearby has smaller magnitudes)"
-                                         : ", perhaps Pareto-optimal (first order does not decide)";
-}
-
-bool on_local_front(const ToyRun& run) {
-  return run.pareto == Pareto::optimal || (run.to_local_front && *run.to_local_front <= kOn);
-}
-
-bool undecided(const ToyRun& run) { return !on_local_front(run) && run.pareto == Pareto::undecided; }
-
-Claim without_decay(const ToyStudy& study, const ToyRun& run) {
-  return {run.arm.name + " stops at a minimiser", source_of(study, run, "section 3.2"), outcome_of(run, on_minimisers(run)),
-          fmt::format("f = {:.2g}, {}{}", run.f, off_minimisers(run), standing(run))};
-}
-
-Claim in_the_box(const ToyStudy& study, const ToyRun& run) {
-  const bool inside = run.to_box <= kOn;
-  const bool least = run.f <= study.least_in_box + kOn * (1 + as_vector(PointView(gradient(study.problem, run.end()))).norm());
-  const auto where =
-      inside ? fmt::format("it ends in the box, within {:g},", kOn) : fmt::format("it ends {:.2g} outside the box", run.to_box);
-  return {fmt::format("{} minimises f within the box |x| ≤ 1/λ = {:.3g}", run.arm.name, study.box),
-          source_of(study, run, "section 2.2"),
-          inside && least ? Outcome::holds
-          : run.at_rest   ? Outcome::fails
-                          : Outcome::undecided,
-          fmt::format("{} with f = {:.3g}, the least found there is {:.3g}; {}", where, run.f, study.least_in_box,
-                      off_minimisers(run))};
-}
-
-Claim on_the_front(const ToyStudy& study, const ToyRun& run) {
-  const auto slid =
-      run.arrival && run.slide > kNear
-          ? fmt::format("; it reached the front in step {} and then slid {:.2g} along it", *run.arrival, run.slide)
-          : std::string();
-  const bool there = on_minimisers(run) && on_local_front(run);
-  return {run.arm.name + " slides within the minimisers to their local Pareto front", source_of(study, run, "section 3.2"),
-          undecided(run) ? Outcome::undecided : outcome_of(run, there),
-          fmt::format("f = {:.2g}, {}{}{}", run.f, off_minimisers(run), standing(run), slid)};
-}
-
-Claim as_found(const ToyRun& run) {
-  return {fmt::format("Where {} ends", run.arm.name), "", Outcome::noted,
-          fmt::format("f = {:.3g}, {}{}", run.f, off_minimisers(run), standing(run))};
-}
-
-Claim claim_of(const ToyStudy& study, const ToyRun& run) {
-  const Recipe& recipe = run.arm.recipe;
-  const bool sign_like = std::holds_alternative<Adam>(recipe.rule) || std::holds_alternative<Lion>(recipe.rule);
-  const bool same_box = recipe.weight_decay == study.options.weight_decay && recipe.coupling == Coupling::plain;
-  if (std::holds_alternative<None>(recipe.decay)) return without_decay(study, run);
-  if (std::holds_alternative<Cautious>(recipe.decay)) return on_the_front(study, run);
-  if (std::holds_alternative<Decoupled>(recipe.decay) && sign_like && same_box) {
-    return in_the_box(study, run);
-  }
-  return as_found(run);
-}
-
-}  // namespace
-
-std::vector<Claim> toy_claims(const ToyStudy& study) {
-  std::vector<Claim> claims;
-  for (const ToyRun& run : study.runs) {
-    claims.push_back(claim_of(study, run));
-    if (claims.back().outcome != Outcome::holds && !run.at_rest) {
-      claims.back().evidence += "; it has not converged yet: give it more --steps";
-    }
-  }
-  return claims;
-}
-
-namespace {
-
 constexpr std::size_t kRowsPerPath = 500;
 
 std::string shown(const std::optional<double>& value) {
@@ -172,6 +67,9 @@ Section section_of(const ToyStudy& study, const std::string& arguments) {
   section.title = study.problem.title;
   section.text = fmt::format("f = {}; {} variables, all arms from {}. {}.", study.problem.formula, study.problem.size(),
                              end_point(study.runs.front().path.front()), settings(study.options));
+  if (study.problem.name == "surface" && study.problem.file.empty()) {
+    section.text += " The paper does not say which function its Figure 2 shows; this one is ours.";
+  }
   for (const ToyArm& arm : study.options.arms) {
     section.text += fmt::format(" {}: {}{}.", arm.name, to_string(arm.recipe), arm.lr ? fmt::format(" lr={}", *arm.lr) : "");
   }
@@ -198,12 +96,22 @@ std::string in_shell_quotes(const std::string& text) {
 Experiment toy_experiment(const std::vector<Problem>& problems, const ToyOptions& options, const std::string& arguments,
                           const Progress& progress) {
   Experiment experiment{"toy", "Toy problems: where weight decay leads", {}};
+  const bool all = problems.size() == cautious::lab::problems().size() && arguments.empty();
+  const double first = all ? 0.8 : 0;  // of the work
+  if (all) {
+    experiment.sections.push_back(
+        random_problems(30, [&](double done, std::string_view what) { progress(first * done, what); }));
+  }
   for (std::size_t i = 0; i < problems.size(); ++i) {
-    const auto alive = [&] { progress(static_cast<double>(i) / static_cast<double>(problems.size()), problems[i].name); };
+    const auto alive = [&] {
+      progress(first + (1 - first) * static_cast<double>(i) / static_cast<double>(problems.size()), problems[i].name);
+    };
     alive();
     experiment.sections.push_back(section_of(run_toy(problems[i], options, alive), arguments));
-    if (problems[i].name == "circle" && problems[i].file.empty() && arguments.empty())
+    if (problems[i].name == "circle" && problems[i].file.empty() && arguments.empty()) {
+      experiment.sections.back().claims.push_back(far_arc_claim());
       experiment.sections.push_back(why_it_slides_on(options.weight_decay));
+    }
   }
   progress(1, "done");
   return experiment;

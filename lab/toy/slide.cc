@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kTime = 60;                // steps times learning rate, the same for all
 constexpr double kSettle = 3, kWindow = 2;  // times: after arrival, before speeds are compared; over which they are
-constexpr std::array kRates{0.01, 0.005, 0.0025, 0.00125};
+constexpr std::array kRates{0.01, 0.005, 0.0025, 0.00125, 0.0006, 0.0003};
 constexpr double kPi = std::numbers::pi;  // the near arc: angles from pi to 3/2 pi about (3, 3)
 
 struct Slide {
@@ -33,9 +33,11 @@ struct Slide {
   std::optional<double> arrival;  // time, after which it stays near the arc
   Point at_arrival, end;
   double mask = 0;                         // part of the time that it is on after arrival
+  double agree = 0;                        // part of those steps in which it is the same for both coordinates
   double moved = 0;                        // angle along the arc after arrival
   double moved_late = 0;                   // in the second half of the time after arrival
   double ratio = NAN;                      // speed over predicted speed: the slope through the windows
+  double mutant = NAN;                     // the same with the other p
   double off = NAN;                        // largest difference in a window, over the largest predicted motion in one
   std::vector<double> time, angle, ahead;  // the run and the prediction from kSettle after the arrival on
 };
@@ -68,7 +70,10 @@ void follow(Slide& slide, const std::vector<Point>& path, const std::vector<doub
   slide.at_arrival = path[arrival];
   slide.moved = angle_of(path.back()) - angle_of(path[arrival]);
   slide.moved_late = angle_of(path.back()) - angle_of(path[(arrival + steps) / 2]);
-  for (std::size_t t = arrival; t < steps; ++t) slide.mask += mask[t] / static_cast<double>(steps - arrival);
+  for (std::size_t t = arrival; t < steps; ++t) {
+    slide.mask += mask[t] / static_cast<double>(steps - arrival);
+    slide.agree += (mask[t] == 0.5 ? 0 : 1) / static_cast<double>(steps - arrival);
+  }
 
   const std::size_t settled = step_of(*slide.arrival + kSettle), stride = std::max<std::size_t>(1, steps / 300);
   double ahead = angle_of(path[settled]);
@@ -82,18 +87,22 @@ void follow(Slide& slide, const std::vector<Point>& path, const std::vector<doub
   }
 
   // Per window, so that a wrong speed shows although both end at the same place.
-  double product = 0, square = 0;
   const std::size_t window = step_of(kWindow);
-  for (std::size_t from = settled; from + window <= steps; from += window) {
-    double predicted = 0;
-    for (std::size_t t = from; t < from + window; ++t) {
-      predicted += slide.lr * mask[t] * predicted_speed(angle_of(path[t]), slide.sign_like, weight_decay);
+  const auto slope = [&](bool sign_like) {
+    double product = 0, square = 0;
+    for (std::size_t from = settled; from + window <= steps; from += window) {
+      double predicted = 0;
+      for (std::size_t t = from; t < from + window; ++t) {
+        predicted += slide.lr * mask[t] * predicted_speed(angle_of(path[t]), sign_like, weight_decay);
+      }
+      const double moved = angle_of(path[from + window]) - angle_of(path[from]);
+      product += moved * predicted;
+      square += predicted * predicted;
     }
-    const double moved = angle_of(path[from + window]) - angle_of(path[from]);
-    product += moved * predicted;
-    square += predicted * predicted;
-  }
-  if (square > 0) slide.ratio = product / square;
+    return square > 0 ? product / square : NAN;
+  };
+  slide.ratio = slope(slide.sign_like);
+  slide.mutant = slope(!slide.sign_like);
 }
 
 Slide slide_of(const std::string& recipe_name, double lr, double weight_decay) {
@@ -134,20 +143,23 @@ report::Table table_of(const std::vector<Slide>& slides) {
   report::Table table;
   table.name = "toy_slide";
   table.title = "Motion along the Pareto front of the circle after reaching it";
-  table.head = {"arm", "learning rate", "reached at time", "mask on", "moved", "moved late", "speed over predicted", "end"};
+  table.head = {"arm",        "learning rate",        "reached at time", "mask on", "moved",
+                "moved late", "speed over predicted", "masks agree",     "end"};
   for (const Slide& s : slides) {
     if (s.arrival) {
       table.rows.push_back({s.arm, fmt::format("{}", s.lr), fmt::format("{:.2f}", *s.arrival), fmt::format("{:.2f}", s.mask),
                             fmt::format("{:.3f}", s.moved), fmt::format("{:.1e}", s.moved_late), or_dash(s.ratio, "{:.2f}"),
-                            shown(s.end)});
+                            fmt::format("{:.1f}%", 100 * s.agree), shown(s.end)});
     } else {
-      table.rows.push_back({s.arm, fmt::format("{}", s.lr), "never", "-", "-", "-", "-", shown(s.end)});
+      table.rows.push_back({s.arm, fmt::format("{}", s.lr), "never", "-", "-", "-", "-", "-", shown(s.end)});
     }
   }
   table.note = fmt::format(
       "Time is steps times learning rate; every run ends at {}. Moved: angle on the circle in radians; late: in the second "
       "half of the time since the front was reached. Speeds are compared over windows of time {}; the prediction takes the "
-      "position and the times when the mask is on from the run.",
+      "position and the times when the mask is on from the run. Masks agree: the part of the steps in which both coordinates "
+      "have "
+      "the same, as one s for both assumes.",
       kTime, kWindow);
   return table;
 }
@@ -157,17 +169,20 @@ report::Figure figure_of(const std::vector<Slide>& slides) {
   chart.title = "On the Pareto front, and still moving";
   chart.x_label = "time (steps times learning rate)";
   chart.y_label = "angle on the circle, degrees";
-  std::size_t colour = 0;
+  constexpr std::array<std::size_t, 3> kRun{0, 1, 3}, kAhead{6, 2, 7};  // of the palette, far apart
+  std::size_t arm = 0;
   for (const Slide& s : slides) {
     if (s.lr != kRates.back()) continue;
     report::ChartSeries run, ahead;
     run.name = s.arm;
-    run.colour = colour++;
+    run.colour = kRun[arm];
     ahead.name = s.arm + ", predicted";
-    ahead.colour = colour + 2;
+    ahead.colour = kAhead[arm++];
+    ahead.markers = true;
     for (std::size_t i = 0; i < s.time.size(); ++i) {
       run.x.push_back(s.time[i]);
       run.y.push_back(s.angle[i] * 180 / kPi);
+      if (i % 15 != 0) continue;  // few markers, between which the run is seen
       ahead.x.push_back(s.time[i]);
       ahead.y.push_back(s.ahead[i] * 180 / kPi);
     }
@@ -177,9 +192,11 @@ report::Figure figure_of(const std::vector<Slide>& slides) {
   chart.description =
       "Angle of the iterates on the circle after they have reached its near arc, which is its Pareto front, between 180 and "
       "270 degrees.";
-  return {"toy_slide", chart,
-          fmt::format("Learning rate {}. The front is all of 180° to 270°; its middle, 225°, is where |x₁| = |x₂|.",
-                      kRates.back())};
+  return {
+      "toy_slide", chart,
+      fmt::format("Learning rate {}. Lines: the runs; marks: x' = -λ s (x - p ⟨n, x⟩/⟨n, p⟩) with s of the run. The front is "
+                  "all of 180° to 270°; its middle, 225°, is where |x₁| = |x₂|.",
+                  kRates.back())};
 }
 
 Claim where_they_end(const std::vector<Slide>& slides) {
@@ -203,9 +220,18 @@ Claim how_fast(const std::vector<Slide>& slides) {
                              : fmt::format("{} {} {:.2f} at {}", arm.empty() ? "" : ";", s.arm, s.ratio, s.lr);
     arm = s.arm;
   }
-  return {
+  Claim claim{
       "For small learning rates their speed is the one that staying on the minimisers implies, x' = -λ s (x - p ⟨n, x⟩/⟨n, p⟩)",
-      "", Outcome::noted, evidence};
+      "", Outcome::noted,
+      evidence +
+          ". s, the part of the time that the mask is on, is taken from the run: predicted are the direction and the "
+          "ratio to s, not the speed alone"};
+  for (const Slide& s : slides) {
+    if (s.lr != kRates.back() || !std::isfinite(s.mutant)) continue;
+    claim.mutations.push_back({fmt::format("{} with p = {}", s.arm, s.sign_like ? "n" : "sgn(n)"),
+                               fmt::format("speed over predicted {:.2f} at {}", s.mutant, s.lr), std::abs(s.mutant - 1) > 0.1});
+  }
+  return claim;
 }
 
 Claim what_sgdm_does(const std::vector<Slide>& slides) {
@@ -231,12 +257,18 @@ Section why_it_slides_on(double weight_decay) {
   Section section;
   section.title = "Why does the trajectory not stop on reaching the Pareto set?";
   section.text =
-      "Because the optimizer does not stop pushing. Equation (2) keeps only the decay, as if the update were 0 on the "
-      "minimisers. But iterates cross the minimisers back and forth; the mask is on part of the time, and the update brings "
-      "them back along its own direction p. For Adam and Lion p is the sign of the normal, not the normal: the two do not "
-      "cancel, which leaves a motion along the front: x' = -λ s (x - p ⟨n, x⟩/⟨n, p⟩). One coordinate shrinks and another "
-      "grows, so no point beats the last one: the path stays Pareto-optimal all the way. It ends where x is parallel to p: for "
-      "Adam and Lion where all |x_i| are equal, for SGD with momentum, while it still oscillates, at the least norm.";
+      "Because the optimizer does not stop pushing. Equation (2), x' = -λ s x, keeps only the decay, as if the update were 0 "
+      "on "
+      "the minimisers; its selector s, a number between 0 and 1 per coordinate, says how much of the decay the mask lets pass. "
+      "But iterates cross the minimisers back and forth: the mask is on a part s of the time, now one number, and the update "
+      "brings them back along its own direction p. With n the normal of the curve of minimisers, p is the sign of n for Adam "
+      "and "
+      "Lion, and n for SGD with momentum. Decay and update do not cancel, which leaves a motion along the front: x' = -λ s (x "
+      "- p "
+      "⟨n, x⟩/⟨n, p⟩). One coordinate shrinks and another grows, so no point beats the last one: the path stays Pareto-optimal "
+      "all the way. It ends where x is parallel to p: for Adam and Lion where all |x_i| are equal, for SGD with momentum, "
+      "while "
+      "it still oscillates, at the least norm.";
   section.command = "cautious lab toy circle --out toy";
   section.claims = {where_they_end(slides), how_fast(slides), what_sgdm_does(slides)};
   section.figures.push_back(figure_of(slides));

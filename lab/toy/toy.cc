@@ -91,12 +91,14 @@ std::vector<ToyArm> arms_of(const Problem& problem, const ToyOptions& options) {
   std::vector<Rule> rules{Adam{options.beta1, options.beta2, options.eps}};
   if (is_matrix_problem(problem)) rules.push_back(Muon{});
   std::vector<ToyArm> arms;
+  const auto add = [&](const Rule& rule, const Decay& decay) {
+    const Recipe recipe{.rule = rule, .decay = decay, .weight_decay = options.weight_decay};
+    arms.push_back({name_of(recipe), recipe, std::nullopt});
+  };
   for (const Rule& rule : rules) {
-    for (const Decay& decay : {Decay{None{}}, Decay{Decoupled{}}, Decay{Cautious{}}}) {
-      const Recipe recipe{.rule = rule, .decay = decay, .weight_decay = options.weight_decay};
-      arms.push_back({name_of(recipe), recipe, std::nullopt});
-    }
+    for (const Decay& decay : {Decay{None{}}, Decay{Decoupled{}}, Decay{Cautious{}}}) add(rule, decay);
   }
+  if (rules.size() > 1) add(rules.back(), Cautious{.mask = MaskBy::momentum});
   return arms;
 }
 
@@ -246,6 +248,10 @@ ToyStudy run_toy(const Problem& problem, const ToyOptions& options, const std::f
     go_on();
     ends.push_back(paths[i].back());
     study.runs.push_back(measure(study, arms[i], std::move(paths[i])));
+    study.controls.emplace_back();
+    for (ToyBroken& broken : broken_arms(problem, arms[i], options)) {
+      study.controls.back().push_back({broken.change, measure(study, arms[i], std::move(broken.path))});
+    }
   }
   go_on();
   study.least_in_box = least_in_box(problem, study.box, ends);

@@ -1,6 +1,7 @@
 // `cautious lab toy`: the paper's toy experiment (Figures 2 and 3) on any problem. Some arms go from one start, and where do
 // they end: on the minimisers, on their Pareto front, in AdamW's box? Unless arms are given they are Adam, AdamW and Adam + CWD
-// with the same learning rate, betas and eps, and Muon's three where the problem is one of matrices.
+// with the same learning rate, betas and eps, and Muon's where the problem is one of matrices: its three, and CWD with the mask
+// by the momentum.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +87,21 @@ struct ToyRun {
   const Point& end() const { return path.back(); }
 };
 
+// What is claimed of an arm: that it stops at a minimiser (no decay), at the least f in the box (decay of sign-like rules), on
+// the local Pareto front (CWD), or nothing.
+enum class ToyQuestion { minimiser, box, front, none };
+ToyQuestion question_of(const ToyArm& arm, const ToyOptions& options);
+
+// An arm with something broken, of which the claim should not be true.
+struct ToyBroken {
+  std::string change;
+  std::vector<Point> path;
+};
+struct ToyControl {
+  std::string change;
+  ToyRun run;
+};
+
 struct ToyStudy {
   Problem problem;
   ToyOptions options;
@@ -95,6 +111,7 @@ struct ToyStudy {
   double view_low = 0, view_high = 1;  // the problem's view, widened to the paths
   std::optional<FrontTrace> trace;     // of a problem of two variables, in that view
   std::vector<ToyRun> runs;
+  std::vector<std::vector<ToyControl>> controls;  // of each run
 };
 
 // Throws an Error(Fault::usage) that names the value and the valid range; so does run_toy.
@@ -105,6 +122,8 @@ ToyStudy run_toy(const Problem& problem, const ToyOptions& options, const std::f
 
 // One arm's points under that schedule: path[0] is the start.
 std::vector<Point> toy_path(const Problem& problem, const ToyArm& arm, const ToyOptions& options);
+
+std::vector<ToyBroken> broken_arms(const Problem& problem, const ToyArm& arm, const ToyOptions& options);
 
 // Distance to the box |x_i| <= half_side; 0 inside.
 double to_box(double half_side, PointView x);
@@ -119,6 +138,9 @@ double least_in_box(const Problem& problem, double half_side, const std::vector<
 // decay.
 std::vector<Claim> toy_claims(const ToyStudy& study);
 
+// The caption of Figure 3 from a start beyond the circle.
+Claim far_arc_claim();
+
 // "toy_deep_linear": what the names of a study's files begin with.
 std::string file_stem(const Problem& problem);
 
@@ -128,6 +150,20 @@ std::string settings(const ToyOptions& options);
 // The plane with contours, minimisers, Pareto front, box and paths for two variables, f and the size of x over the steps for
 // more.
 std::vector<report::Figure> toy_figures(const ToyStudy& study);
+
+// Least squares drawn at random, several sizes and optimizers, with and without decay and mask: who ends at a Pareto-optimal
+// minimiser?
+Section random_problems(std::size_t problems_per_size, const Progress& progress);
+
+// One equation <A, X> = b for a 2 x 2 matrix, on which Muon + CWD slides to a minimiser that another beats.
+struct MuonEnd {
+  Point end;
+  Pareto pareto = Pareto::undecided;
+  double off = 0;  // largest entry of the difference from the predicted point
+};
+extern const std::string_view kMuonByHand, kMuonByMomentum;  // why
+MuonEnd muon_end(std::string_view arm);
+Claim muon_claim();
 
 // Why does the trajectory not stop on reaching the Pareto set? Runs at a constant learning rate on the near arc of the circle,
 // which is Pareto-optimal, set against a prediction of their motion along it.

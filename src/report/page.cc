@@ -32,15 +32,33 @@ struct Badge {
 constexpr std::array<Badge, 4> kBadges{
     {{"holds", "✓", "holds"}, {"fails", "✗", "does not hold"}, {"undecided", "?", "undecided"}, {"noted", "•", "noted"}}};
 
-// Both are the number of the section in the list of contents.
-std::string anchor(std::size_t section) { return fmt::format("section-{}", section + 1); }
-
 }  // namespace
 
-void HtmlPage::section(std::string_view heading) {
-  if (sections_.empty()) front_ = std::exchange(body_, {});
-  body_ += fmt::format("<h2 id=\"{}\">{}</h2>\n", anchor(sections_.size()), svg_escape(heading));
-  sections_.emplace_back(heading);
+std::string heading_anchor(std::size_t n) { return fmt::format("section-{}", n); }
+
+void HtmlPage::heading(std::string_view text, bool part) {
+  if (headings_.empty()) front_ = std::exchange(body_, {});
+  const bool grouped = !headings_.empty() && headings_.front().part;
+  const char* tag = part || !grouped ? "h2" : "h3";
+  body_ += fmt::format("<{0} id=\"{1}\">{2}</{0}>\n", tag, heading_anchor(headings_.size() + 1), svg_escape(text));
+  headings_.push_back({std::string(text), part});
+}
+
+void HtmlPage::part(std::string_view heading) { this->heading(heading, true); }
+void HtmlPage::section(std::string_view heading) { this->heading(heading, false); }
+
+// A line per part, with its sections.
+std::string HtmlPage::contents() const {
+  if (headings_.empty()) return {};
+  std::string list;
+  for (std::size_t i = 0; i < headings_.size(); ++i) {
+    if (headings_[i].part) list += i == 0 ? "<div>\n" : "</div>\n<div>\n";
+    list += fmt::format("<a{} href=\"#{}\">{}</a>\n", headings_[i].part ? " class=\"part\"" : "", heading_anchor(i + 1),
+                        svg_escape(headings_[i].text));
+  }
+  const bool grouped = headings_.front().part;
+  return fmt::format("<nav{} aria-label=\"Contents\">\n{}{}</nav>\n", grouped ? " class=\"grouped\"" : "", list,
+                     grouped ? "</div>\n" : "");
 }
 
 void HtmlPage::paragraph(std::string_view text, std::string_view kind) {
@@ -59,7 +77,8 @@ void HtmlPage::figure(const Figure& figure) {
   body_ += "</figure>\n";
 }
 
-void HtmlPage::claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence) {
+void HtmlPage::claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence,
+                     const std::vector<ClaimRemark>& remarks) {
   const auto badge = std::find_if(kBadges.begin(), kBadges.end(), [&](const Badge& b) { return b.outcome == outcome; });
   if (badge == kBadges.end()) {
     throw Error(Fault::usage,
@@ -72,6 +91,11 @@ void HtmlPage::claim(std::string_view text, std::string_view source, std::string
   if (!source.empty()) body_ += fmt::format(" <span class=\"source\">{}</span>", svg_escape(source));
   body_ += "</p>\n";
   if (!evidence.empty()) body_ += fmt::format("<p class=\"evidence\">{}</p>\n", svg_escape(evidence));
+  for (const ClaimRemark& remark : remarks) {
+    const std::string words = svg_escape(remark.text);
+    body_ += fmt::format("<p class=\"remark {}\"><b>{}</b> {}</p>\n", remark.kind, svg_escape(remark.lead),
+                         remark.link.empty() ? words : fmt::format("<a href=\"#{}\">{}</a>", remark.link, words));
+  }
   body_ += "</div>\n</div>\n";
 }
 
@@ -96,11 +120,6 @@ void HtmlPage::open_details(std::string_view summary) {
 void HtmlPage::close_details() { body_ += "</details>\n"; }
 
 std::string HtmlPage::finish() const {
-  std::string contents;
-  for (std::size_t i = 0; i < sections_.size(); ++i) {
-    contents += fmt::format("<a href=\"#{}\">{}</a>\n", anchor(i), svg_escape(sections_[i]));
-  }
-  if (!contents.empty()) contents = fmt::format("<nav aria-label=\"Contents\">\n{}</nav>\n", contents);
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -108,7 +127,7 @@ std::string HtmlPage::finish() const {
       svg_escape(title_));
   if (!kUplotScript.empty()) text += fmt::format("<style>{}</style>\n", kUplotStyle);
   text += fmt::format("<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", kReportStyle, svg_escape(title_));
-  text += front_ + contents + body_ + fmt::format("</main>\n<script>{}</script>\n", kSliderScript);
+  text += front_ + contents() + body_ + fmt::format("</main>\n<script>{}</script>\n", kSliderScript);
   if (!kUplotScript.empty()) {
     text += fmt::format("<!-- uPlot, MIT licence: {} -->\n<script>{}</script>\n<script>{}</script>\n", kUplotLicence,
                         kUplotScript, kReportScript);

@@ -34,17 +34,30 @@ struct Figure {
         chart(std::move(shown)) {}
 };
 
+// A remark below a claim. `kind`: a class of the style sheet, "by-hand", "noticed", "unnoticed".
+struct ClaimRemark {
+  std::string_view kind;
+  std::string lead, text;  // "without K1", "348 of 3740 are violated"
+  std::string link = {};   // an anchor of the page that the text leads to; may be empty
+};
+
+// Of the n-th heading of a page, parts and sections counted together from 1.
+std::string heading_anchor(std::size_t n);
+
 class HtmlPage {
  public:
   explicit HtmlPage(std::string title) : title_(std::move(title)) {}
 
+  // A heading above sections; the list of contents is then grouped.
+  void part(std::string_view heading);
   // A heading that the list of contents names.
   void section(std::string_view heading);
   // `kind`: a class of the style sheet, "verdict", "status", "note", "caution"; empty for plain text.
   void paragraph(std::string_view text, std::string_view kind = {});
   void figure(const Figure& figure);
   // What was claimed, by whom (may be empty), and what decides it. `outcome`: "holds", "fails", "undecided" or "noted".
-  void claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence);
+  void claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence,
+             const std::vector<ClaimRemark>& remarks = {});
   void table(const Table& table);
   void tables_side_by_side(const std::vector<Table>& tables);
   void commands(const std::vector<std::string>& lines);
@@ -56,8 +69,15 @@ class HtmlPage {
   std::string finish() const;
 
  private:
+  struct Heading {
+    std::string text;
+    bool part;
+  };
+  void heading(std::string_view text, bool part);
+  std::string contents() const;
+
   std::string title_, front_, body_;
-  std::vector<std::string> sections_;
+  std::vector<Heading> headings_;
 };
 
 // Text files that the build puts into the program: our scripts and style sheet, and uPlot's. uPlot's are empty where the build

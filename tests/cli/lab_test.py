@@ -24,6 +24,10 @@ def check_files(out, name):
         assert section["title"] and section["claims"] and section["command"].startswith("cautious lab "), section
         for claim in section["claims"]:
             assert claim["outcome"] in ("holds", "fails", "undecided", "noted") and claim["evidence"], claim
+            if claim["outcome"] == "holds":
+                assert claim["mutations"] or claim["unbreakable"], claim  # a short run need not notice each
+        failing = [claim for claim in section["claims"] if claim["outcome"] == "fails"]
+        assert not failing or any(claim["by_hand"] for claim in failing), failing
         for figure in section["figures"]:
             svg = xml.dom.minidom.parse(str(out / figure))
             assert svg.documentElement.tagName == "svg" and svg.getElementsByTagName("desc")[0].firstChild.data, figure
@@ -43,7 +47,8 @@ def check_toy(out):
     assert result.returncode == 0, result
     assert str(out / "report.html") in result.stdout and "Pareto front" in result.stdout, result.stdout
     document = check_files(out, "toy")
-    assert document["fails"] == 0 and [s["title"] for s in document["sections"]][0] == "Circle"
+    # The caption of Figure 3 is refuted from a start beyond the circle.
+    assert document["fails"] == 1 and [s["title"] for s in document["sections"]][0] == "Circle"
     arms = [row[0] for row in document["sections"][0]["tables"][0]["rows"]]
     assert arms == ["Adam", "AdamW", "Adam + CWD"], arms
 

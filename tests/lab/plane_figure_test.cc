@@ -117,7 +117,7 @@ TEST(PlaneFigure, PrettyNumbers) {
   EXPECT_EQ(pretty(3e12), "3×10¹²");
 }
 
-TEST(PlaneFigure, OneToThreePanelsOfEqualWidth) {
+TEST(PlaneFigure, OneToThreePanels) {
   PlaneFigure figure;
   figure.title = "T";
   figure.note = "a note";
@@ -133,7 +133,7 @@ TEST(PlaneFigure, OneToThreePanelsOfEqualWidth) {
     const report::SvgPoint size = page_size(figure);
     EXPECT_NE(svg.find("viewBox=\"0 0 " + report::svg_number(size.x) + " " + report::svg_number(size.y) + "\""),
               std::string::npos);
-    EXPECT_EQ(size.x, width.value_or(size.x)) << "the type is as large in all";
+    EXPECT_NEAR(size.x, width.value_or(size.x), 0.1 * size.x) << "the type is about as large in all";
     width = size.x;
   }
 }

@@ -26,6 +26,28 @@ TEST(HtmlPage, ClaimsAreEscapedAndSayTheirOutcome) {
   EXPECT_THROW(page.claim("d", "", "true", ""), Error);
 }
 
+TEST(HtmlPage, RemarksStandBelowTheirClaim) {
+  HtmlPage page("T");
+  page.claim("a", "", "holds", "b", {{"noticed", "without c:", "1 < 2"}});
+  const std::string text = page.finish();
+  EXPECT_EQ(count(text, "<p class=\"evidence\">b</p>\n<p class=\"remark noticed\"><b>without c:</b> 1 &lt; 2</p>\n"), 1u);
+}
+
+TEST(HtmlPage, PartsGroupTheContents) {
+  HtmlPage plain("T"), grouped("T");
+  plain.section("a");
+  EXPECT_EQ(count(plain.finish(), "<nav aria-label=\"Contents\">\n<a href=\"#section-1\">a</a>\n</nav>\n<h2"), 1u);
+  grouped.part("a");
+  grouped.section("b");
+  grouped.part("c");
+  const std::string text = grouped.finish();
+  EXPECT_EQ(count(text,
+                  "<div>\n<a class=\"part\" href=\"#section-1\">a</a>\n<a href=\"#section-2\">b</a>\n</div>\n"
+                  "<div>\n<a class=\"part\" href=\"#section-3\">c</a>\n</div>\n</nav>"),
+            1u);
+  EXPECT_EQ(count(text, "<h3 id=\"section-2\">b</h3>"), 1u);
+}
+
 TEST(HtmlPage, FiguresBringWhatTheirScriptNeeds) {
   HtmlPage page("T");
   LineChart lines;
