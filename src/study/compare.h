@@ -15,7 +15,8 @@ struct Comparison {
   std::string data = "gcide";
   std::string preset = "nano-300k";
   std::size_t seeds = 8, tune_seeds = 2;
-  // Of plain decay, besides 0; CWD has 2.5 times as much. None: such that lr times lambda is that of 0.1, 0.3, 1 and 3 with AdamW.
+  // Of plain decay, besides 0; CWD has 2.5 times as much. None: such that lr times lambda is that of 0.1, 0.3, 1 and 3 with
+  // AdamW.
   std::vector<double> lambdas = {};
   std::vector<double> lrs = {};  // to choose from; none: the optimizer's own, good for the nano presets
   std::int64_t steps = 0;        // 0: 20 tokens per parameter
