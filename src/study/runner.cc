@@ -230,7 +230,7 @@ void Runner::conclude(std::size_t run, int status) {
   }
   const FinishedRun ended = one;
   for (FinishedRun& same : runs_) {  // runs that compute the same
-    if (same.run.folder != folder) continue;
+    if (same.run.folder != folder || same.status == RunStatus::left_out) continue;
     PlannedRun planned = std::move(same.run);
     same = ended;
     same.run = std::move(planned);

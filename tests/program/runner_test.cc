@@ -41,7 +41,8 @@ TEST_F(StudyRunner, PointsAreChosenBeforeTheArmsAreJudged) {
                {"cwd", {{"optimizer.decay", "cautious"}}, "", "", true, {{"optimizer.weight_decay", {"0", "1"}}}},
                {"gradient", {{"optimizer.decay", "gradient"}}, "", "", true, {}, "plain"}};
   plan.contrasts = {{"cwd", "plain", true}};
-  EXPECT_TRUE(run(plan, 8));
+  const RunnerOptions options{.program = program(), .jobs = 8, .stop = {}, .watch = {}};
+  const StudyEnd end = run_study(plan, expand(plan), study(), options);
   EXPECT_TRUE(run(plan, 8));
   std::set<std::string> begun;
   for (const Call& call : calls()) begun.insert(call.name.substr(0, call.name.rfind('_')));
@@ -53,8 +54,10 @@ TEST_F(StudyRunner, PointsAreChosenBeforeTheArmsAreJudged) {
   const Results results = read_results(study());
   EXPECT_EQ(losses_of(results, "gradient", chosen_point(results, "gradient").point), (std::vector<double>{2, 2}));
   EXPECT_EQ(losses_of(results, "cwd", {{"optimizer.weight_decay", "0"}}), (std::vector<double>{2.5, 2.5}));
-  for (const FinishedRun& one : results.runs) {
+  for (std::size_t i = 0; i < results.runs.size(); ++i) {
+    const FinishedRun& one = results.runs[i];
     EXPECT_TRUE(one.status == RunStatus::done || one.status == RunStatus::left_out) << one.run.folder;
+    EXPECT_EQ(end.results.runs[i].status, one.status) << one.run.folder;
   }
 }
 
