@@ -111,8 +111,7 @@ report::Table repaired_proof() {
             "of the weights is at most β₁ / (1 - β₁), and there is no term β₁^t G d"},
            {"3",
             "spread_t² = Σ a_k² = (1 - β₁)(1 + β₁^t) / ((1 + β₁)(1 - β₁^t)) ≤ 1 / (1 + β₁) from t = 2 on; at t = 1 it is 1, "
-            "but "
-            "that noise counts half, and 1/2 ≤ 1 / √(1 + β₁)"},
+            "but that noise counts half, and 1/2 ≤ 1 / √(1 + β₁)"},
            {"4",
             "-⟨∇f, u⟩ ≤ -|∇f|² / (G + ε) + (G/ε) |∇f - m_hat|₁ and -λ⟨∇f, 1(m x ≥ 0) x⟩ ≤ -λ|(∇f x)⁺|₁ + λR |∇f - m_hat|₁, so "
             "E f(x_t+1) - E f(x_t) ≤ -η left_t / (G + ε) + η (G/ε + λR) e_t + η² L d (C² + λ²R²) if G + ε ≥ 1"},
@@ -134,8 +133,7 @@ Section proof_section(const BoundTally& tally, const std::vector<LemmaCheck>& ch
           "- β₁^t) never appears. Assumption 2 is to be read given the whole past, not x_t alone; the martingale fact needs "
           "that. The other steps are right: √v_hat ≤ G, the products are bounded on each path before the expectation is taken, "
           "Markov's inequality holds on each path too, and |a + b|² / 2 ≤ |a|² + |b|² gives C² + λ² R². The proof uses f "
-          "alone, "
-          "not the function H of the continuous systems: it says nothing about them, nor they about it.",
+          "alone, not the function H of the continuous systems: it says nothing about them, nor they about it.",
       .command = {},
       .claims = {telescope_claim()},
       .figures = {},

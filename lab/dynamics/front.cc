@@ -265,10 +265,8 @@ Section front_section(const DynamicsOptions& options, const Progress& progress) 
       "Does it converge to the front?",
       "The paper concludes it from equation (2) without a proof. For SGD's flow there is one of a part (docs/theory.md): an "
       "accumulation point that is a regular minimiser is not strictly beaten: no tangent direction shrinks every |x_i| that is "
-      "not "
-      "0 and leaves the others. Open: saddles, degenerate minimisers, manifolds that only touch the plane of the zeros, and "
-      "points "
-      "that are beaten in some coordinates only.",
+      "not 0 and leaves the others. Open: saddles, degenerate minimisers, manifolds that only touch the plane of the zeros, "
+      "and points that are beaten in some coordinates only.",
       options);
   progress(0, "the front");
   section.claims = {ends_claim(), front_claim(options), alternative_claim(options), lasalle_claim()};

@@ -118,8 +118,7 @@ Claim limits_claim(const AdamLimits& limits, const std::string& mild, const std:
       away && std::ranges::all_of(limits.fixed, toward_balance) && std::ranges::all_of(limits.flowing, from_balance);
   const std::string text =
       "Adam + CWD keeps moving along the Pareto set: in continuous time away from |x| = |y|, with fixed betas towards it, "
-      "however "
-      "small the learning rate; the limits lr to 0 and betas to 1 do not commute";
+      "however small the learning rate; the limits lr to 0 and betas to 1 do not commute";
   const auto ends = [](const LimitRow& row) {
     return fmt::format("to {:.1f}° and {:.1f}° at {:g}", row.from_205, row.from_250, row.lr);
   };

@@ -179,8 +179,7 @@ Claim table1_claim(const SystemRow& row) {
         row.large_rising, row.large);
     claim.by_hand =
         "m = [3 1; 7 3] has O = [1 -1; 1 1]/√2; with x tiny and only the second entry's mask on dH/dt = (λ - 12γ)/√2. The "
-        "least "
-        "λ/γ falls with the size, to 2/(√64 - 1) = 0.29 for 64 x 64, which is within the range of λ here";
+        "least λ/γ falls with the size, to 2/(√64 - 1) = 0.29 for 64 x 64, which is within the range of λ here";
   }
   if (claim.outcome == Outcome::holds) claim.mutations = mutations_of(row);
   return claim;

@@ -315,8 +315,7 @@ Section bias_section(const FixedpointOptions& options) {
   section.text =
       "Algorithm 5 masks by the orthogonal factor O of the momentum M, Table 1's flow by M itself. Random least squares |AX - "
       "B|²/2 (A 6 x 5, X 5 x 4), exact factors, from X = 0. With a gradient of rank one O is not determined: its entries "
-      "change "
-      "sign from step to step, the mask follows these signs, and decay can balance the update on average.";
+      "change sign from step to step, the mask follows these signs, and decay can balance the update on average.";
   section.claims = {bias_claim(trials, range, hand, options), cure_claim(trials, range, hand, small, options),
                     condition_claim(trials, small), rate_claim(trials, options)};
   section.tables = {trials_table(trials, options.steps), two_by_two_table(small)};

@@ -163,9 +163,8 @@ Section cautious_section(const Ends& ends) {
           "In the fixed-point equation of Lion-K with CWD as printed, -∇K(-∇f) = λ 1(∇K(-∇f)x ≤ 0)x, both sides must be 0",
           count_lion_k(Sign::as_printed), {},
           "K = |z|, one coordinate, λ = 1, g = 2, x = 1: ∇K(-g) = -1, so the left side is 1; ∇K(-g) x = -1 ≤ 0, so the right "
-          "side "
-          "is 1 as well. But Algorithm 1 moves x by -lr (1 + 1) there: from x - lr (u + λ 1(u x ≥ 0) x) with u = -∇K(-g) the "
-          "left side must be ∇K(-g)"),
+          "side is 1 as well. But Algorithm 1 moves x by -lr (1 + 1) there: from x - lr (u + λ 1(u x ≥ 0) x) with u = -∇K(-g) "
+          "the left side must be ∇K(-g)"),
       observed(only_zeros(of_the_algorithm), "With the sign of Algorithm 1, ∇K(-∇f) = λ 1(∇K(-∇f)x ≤ 0)x, both sides must be 0",
                numbers(of_the_algorithm)),
       stationary_point_moves()};

@@ -47,14 +47,12 @@ std::string as_matrix(const Point& x) { return fmt::format("[[{:.3f}, {:.3f}], [
 const std::string_view kMuonByHand =
     "f = (⟨A, X⟩ - 3.7)² with A = [[3, 1], [2, 3]], whose polar factor is P = [[6, -1], [1, 6]] / √37. Updates are ±P, so the "
     "slide ends where X is parallel to P, at X = [[0.6, -0.1], [0.1, 0.6]]: ⟨A, X⟩ = 1.8 - 0.1 + 0.2 + 1.8 = 3.7. But [[0.6, "
-    "0], "
-    "[0.1, 0.567]] has 1.8 + 0 + 0.2 + 1.7 = 3.7 too, and no entry is larger";
+    "0], [0.1, 0.567]] has 1.8 + 0 + 0.2 + 1.7 = 3.7 too, and no entry is larger";
 
 const std::string_view kMuonByMomentum =
     "the same A. The update still pushes x₁₂ toward the sign of P₁₂ = -1/√37, while the mask by m, whose signs are A's, lets "
-    "decay "
-    "pull it back in the other half of the time: x₁₂ rests below 0 though A₁₂ > 0. Such an X is beaten: x₁₂ = 0 raises ⟨A, X⟩, "
-    "and another entry can shrink in return";
+    "decay pull it back in the other half of the time: x₁₂ rests below 0 though A₁₂ > 0. Such an X is beaten: x₁₂ = 0 raises "
+    "⟨A, X⟩, and another entry can shrink in return";
 
 MuonEnd muon_end(std::string_view arm) {
   const Problem problem = one_equation();

@@ -158,8 +158,7 @@ report::Table table_of(const std::vector<Slide>& slides) {
       "Time is steps times learning rate; every run ends at {}. Moved: angle on the circle in radians; late: in the second "
       "half of the time since the front was reached. Speeds are compared over windows of time {}; the prediction takes the "
       "position and the times when the mask is on from the run. Masks agree: the part of the steps in which both coordinates "
-      "have "
-      "the same, as one s for both assumes.",
+      "have the same, as one s for both assumes.",
       kTime, kWindow);
   return table;
 }
@@ -258,16 +257,13 @@ Section why_it_slides_on(double weight_decay) {
   section.title = "Why does the trajectory not stop on reaching the Pareto set?";
   section.text =
       "Because the optimizer does not stop pushing. Equation (2), x' = -λ s x, keeps only the decay, as if the update were 0 "
-      "on "
-      "the minimisers; its selector s, a number between 0 and 1 per coordinate, says how much of the decay the mask lets pass. "
-      "But iterates cross the minimisers back and forth: the mask is on a part s of the time, now one number, and the update "
-      "brings them back along its own direction p. With n the normal of the curve of minimisers, p is the sign of n for Adam "
-      "and "
-      "Lion, and n for SGD with momentum. Decay and update do not cancel, which leaves a motion along the front: x' = -λ s (x "
-      "- p "
-      "⟨n, x⟩/⟨n, p⟩). One coordinate shrinks and another grows, so no point beats the last one: the path stays Pareto-optimal "
-      "all the way. It ends where x is parallel to p: for Adam and Lion where all |x_i| are equal, for SGD with momentum, "
-      "while "
+      "on the minimisers; its selector s, a number between 0 and 1 per coordinate, says how much of the decay the mask lets "
+      "pass. But iterates cross the minimisers back and forth: the mask is on a part s of the time, now one number, and the "
+      "update brings them back along its own direction p. With n the normal of the curve of minimisers, p is the sign of n for "
+      "Adam and Lion, and n for SGD with momentum. Decay and update do not cancel, which leaves a motion along the front: x' = "
+      "-λ s (x - p ⟨n, x⟩/⟨n, p⟩). One coordinate shrinks and another grows, so no point beats the last one: the path stays "
+      "Pareto-optimal all the way. It ends where x is parallel to p: for Adam and Lion where all |x_i| are equal, for SGD with "
+      "momentum, while "
       "it still oscillates, at the least norm.";
   section.command = "cautious lab toy circle --out toy";
   section.claims = {where_they_end(slides), how_fast(slides), what_sgdm_does(slides)};

@@ -96,8 +96,7 @@ Plan compare_plan(const Comparison& c) {
   plan.title = fmt::format("Does cautious weight decay help {}?", c.optimizer);
   plan.about = fmt::format(
       "{} with a model of {} on {}. Plain decay and CWD are each taken at the lambda that is best on {} tuning seeds, which "
-      "are "
-      "not judged; both may choose no decay. At CWD's lambda, shuffled decays as many weights of each size as CWD would, "
+      "are not judged; both may choose no decay. At CWD's lambda, shuffled decays as many weights of each size as CWD would, "
       "whatever their direction, and opposed decays exactly those that CWD spares.",
       c.optimizer, c.preset, c.data, c.tune_seeds);
   plan.base = base_of(c);
