@@ -1,5 +1,6 @@
 #include "study/compare.h"
 
+#include <array>
 #include <numeric>
 #include <string_view>
 
@@ -43,6 +44,14 @@ const Setup& setup_of(const std::string& optimizer) {
 std::vector<double> lrs_of(const Comparison& c) { return c.lrs.empty() ? std::vector{setup_of(c.optimizer).lr} : c.lrs; }
 
 std::string in_short(double number) { return fmt::format("{:.6g}", number); }
+
+// Keys that the comparison itself decides, and how to say it.
+constexpr std::array<DecidedKey, 6> kComparisonDecides{{{"model.preset", "give --preset NAME"},
+                                                        {"data.path", "give --data PATH"},
+                                                        {"optimizer.name", "give --optimizer NAME"},
+                                                        {"optimizer.lr", "give --lr RATE, or several to choose from"},
+                                                        {"optimizer.weight_decay", "give --lambdas A,B,... to choose from"},
+                                                        {"optimizer.decay", "every arm has its own"}}};
 
 Overrides base_of(const Comparison& c) {
   Overrides base{{"model.preset", c.preset}, {"data.path", c.data}, {"optimizer.name", c.optimizer}};
@@ -92,6 +101,7 @@ constexpr double kReach = 2.5;
 Plan compare_plan(const Comparison& c) {
   base::check_range("seeds", static_cast<double>(c.seeds), {1, 10000, false, false});
   base::check_range("tune-seeds", static_cast<double>(c.tune_seeds), {1, 10000, false, false});
+  for (const auto& [key, value] : c.settings) refuse_decided(key, kComparisonDecides);
   Plan plan;
   plan.title = fmt::format("Does cautious weight decay help {}?", c.optimizer);
   plan.about = fmt::format(

@@ -20,7 +20,7 @@ struct Comparison {
   std::vector<double> lambdas = {};
   std::vector<double> lrs = {};  // to choose from; none: the optimizer's own, good for the nano presets
   std::int64_t steps = 0;        // 0: 20 tokens per parameter
-  Overrides settings = {};       // of every run, instead of compare's own
+  Overrides settings = {};       // of every run; not what the members above and the arms decide
 };
 
 // Arms none, plain and cwd, tuned on seeds of their own, and at the point of cwd its controls: shuffled (its mask without the

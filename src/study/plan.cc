@@ -82,7 +82,7 @@ const Setters& setters() {
 }
 
 // Keys that are the study's to decide, and how.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kDecided{
+constexpr std::array<DecidedKey, 4> kDecided{
     {{"train.seed", "the study sets it to each of its seeds; write seeds = [0, 1, 2] at the top of the plan"},
      {"train.threads", "every run of a study has 1, so that its numbers are the same anywhere; remove it"},
      {"optimizer.density_from", "the study sets it to the reference run; write density_of = \"name of an arm\" in the arm"},
@@ -90,10 +90,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kDecided{
 
 // An Error if no run has the key or takes the value, or if the study decides the key.
 void check_setting(const std::string& key, const std::string& value) {
-  const auto decided = std::ranges::find(kDecided, key, [](const auto& entry) { return entry.first; });
-  if (decided != kDecided.end()) {
-    throw Error(Fault::usage, fmt::format("{} cannot be set: {}", key, decided->second), {.key = key});
-  }
+  refuse_decided(key, kDecided);
   const auto found = setters().find(key);
   if (found == setters().end()) refuse_key(key);
   std::exception_ptr first;
@@ -279,6 +276,12 @@ void check_size(const Plan& plan) {
 }
 
 }  // namespace
+
+void refuse_decided(const std::string& key, std::span<const DecidedKey> decided) {
+  const auto found = std::ranges::find(decided, key, [](const DecidedKey& entry) { return entry.first; });
+  if (found == decided.end()) return;
+  throw Error(Fault::usage, fmt::format("{} cannot be set: {}", key, found->second), {.key = key});
+}
 
 std::string PlanLines::where(std::string_view part) const {
   const unsigned line = line_of(part);

@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -171,6 +172,10 @@ bool decided_by_reference(const Arm& control, std::string_view key);
 
 // Throws the Errors of expand() that need no configuration.
 void check(const Plan& plan);
+
+// A key that runs do not choose themselves, and what to do instead; an Error if the key is one of them.
+using DecidedKey = std::pair<std::string_view, std::string_view>;
+void refuse_decided(const std::string& key, std::span<const DecidedKey> decided);
 
 // Adds a layer of settings in place of those before it that decide the same: the key itself, or train.steps and train.tokens.
 void put(Overrides& all, const Overrides& layer);

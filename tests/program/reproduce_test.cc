@@ -327,6 +327,10 @@ TEST(Compare, WhatIsWrongIsALine) {
   EXPECT_EQ(message([] { compare_plan({.optimizer = "adamww"}); }),
             "no optimizer named 'adamww'; did you mean 'adamw'? choices: sgd, sgdm, adam, adamw, adamc, lion, lion-k, muon");
   EXPECT_NE(message([] { compare_plan({.lambdas = {0}}); }).find("a value of lambdas is 0"), std::string::npos);
+  EXPECT_EQ(message([] {
+              compare_plan({.settings = {{"optimizer.weight_decay", "1"}}});
+            }),
+            "optimizer.weight_decay cannot be set: give --lambdas A,B,... to choose from");
   EXPECT_NE(message([] { compare_plan({.seeds = 0}); }).find("seeds is 0"), std::string::npos);
   EXPECT_NE(message([] { expand(compare_plan({.preset = "nano-100"})); }).find("did you mean 'nano-100k'"), std::string::npos);
 }
