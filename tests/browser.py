@@ -37,3 +37,11 @@ class PageTest(unittest.TestCase):
         words = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
         self.assertEqual(words, [], "the console must stay silent")
         return done.stdout
+
+    def check_pictures(self, name, size, folder=None):
+        """The page as a picture in light and in dark, kept in the folder if there is one."""
+        for scheme in SCHEMES:
+            picture = (folder or self.folder) / f"{name}_{scheme}.png"
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            self.chromium(self.page, f"--screenshot={picture}", scheme=scheme, size=size)
+            self.assertGreater(picture.stat().st_size, 50_000)

@@ -136,11 +136,7 @@ class Sliders(PageTest):
         self.assertEqual(badges, [("holds", "holds"), ("fails", "does not hold"), ("noted", "noted")])
 
     def test_pictures(self):
-        for scheme in SCHEMES:
-            picture = (PICTURES or self.folder) / f"slider_{scheme}.png"
-            picture.parent.mkdir(parents=True, exist_ok=True)
-            self.chromium(self.page, f"--screenshot={picture}", scheme=scheme, size="1000,2400")
-            self.assertGreater(picture.stat().st_size, 50_000)
+        self.check_pictures("slider", "1000,2400", PICTURES)
 
 
 def as_printed(text):

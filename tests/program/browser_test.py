@@ -85,11 +85,7 @@ class Browser(PageTest):
         self.assertEqual((seen["canvases"], seen["stills"], seen["broken"]), (0, 14, 0))
 
     def test_pictures(self):
-        for scheme in SCHEMES:
-            picture = (PICTURES or self.folder) / f"report_{scheme}.png"
-            picture.parent.mkdir(parents=True, exist_ok=True)
-            self.chromium(self.page, f"--screenshot={picture}", scheme=scheme, size="1000,4000")
-            self.assertGreater(picture.stat().st_size, 50_000)
+        self.check_pictures("report", "1000,4000", PICTURES)
 
     def test_run_report_draws(self):
         run = next((self.study / "runs").iterdir())

@@ -2,30 +2,19 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "chart_series.h"
 #include "report/plot.h"
 #include "report/style.h"
 
 namespace cautious::report {
 namespace chart_parts_test {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-using Numbers = std::vector<double>;
 using Texts = std::vector<std::string>;
-
-ChartSeries series(std::string name, Numbers x, Numbers y) {
-  ChartSeries s;
-  s.name = std::move(name);
-  s.x = std::move(x);
-  s.y = std::move(y);
-  return s;
-}
 
 TEST(Svg, EscapesAndRoundsNumbers) {
   EXPECT_EQ(svg_escape("a<b & \"c\">\x01"), "a&lt;b &amp; &quot;c&quot;&gt;?");

@@ -3,28 +3,16 @@
 #include "report/chart.h"
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "chart_series.h"
 #include "svg_reading.h"
 
 namespace cautious::report {
 namespace chart_test {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
-using Numbers = std::vector<double>;
-
-ChartSeries series(std::string name, Numbers x, Numbers y) {
-  ChartSeries s;
-  s.name = std::move(name);
-  s.x = std::move(x);
-  s.y = std::move(y);
-  return s;
-}
 
 LineChart chart_of(std::vector<ChartSeries> all) {
   LineChart chart;
