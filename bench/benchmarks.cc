@@ -11,7 +11,7 @@
 
 #include <cautious/optimizer.h>
 
-#include "bench/step_grid.h"
+#include "bench/step_case.h"
 #include "lab/toy/toy.h"
 
 namespace {
@@ -35,7 +35,7 @@ void register_case(const StepCase& c) {
   const std::string name =
       fmt::format("{}/{}/{}/{}/{}", c.optimizer, c.decay, cautious::name_of(c.element), c.total(), c.threads);
   benchmark::RegisterBenchmark(name.c_str(), [c](benchmark::State& state) {
-    const Data data(c.element, c.total(), c.spacing, c.gradient);
+    const Data data(c);
     count(state, c, StepRunner(c, data));
   })->UseRealTime();
 }

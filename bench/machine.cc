@@ -2,16 +2,26 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <cblas.h>
 
-// The body once for the widest vectors that this CPU has, once for any CPU.
+#include "bench/rounds.h"
+
+// The body for the widest vectors that this CPU has, chosen at run time.
 #if defined(__x86_64__)
-#define CAUTIOUS_WIDEST(name, parameters, arguments)                                                  \
-  __attribute__((target("avx2,fma"), flatten)) void name##_avx2 parameters { name##_body arguments; } \
-  void name##_any parameters { name##_body arguments; }                                               \
-  void name parameters { __builtin_cpu_supports("avx2") ? name##_avx2 arguments : name##_any arguments; }
+#define CAUTIOUS_WIDEST(name, parameters, arguments)                                                         \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"), flatten)) void name##_avx512 parameters { \
+    name##_body arguments;                                                                                   \
+  }                                                                                                          \
+  __attribute__((target("avx2,fma"), flatten)) void name##_avx2 parameters { name##_body arguments; }        \
+  void name##_any parameters { name##_body arguments; }                                                      \
+  void name parameters {                                                                                     \
+    if (__builtin_cpu_supports("avx512vl")) return name##_avx512 arguments;                                  \
+    if (__builtin_cpu_supports("avx2")) return name##_avx2 arguments;                                        \
+    name##_any arguments;                                                                                    \
+  }
 #else
 #define CAUTIOUS_WIDEST(name, parameters, arguments) \
   void name parameters { name##_body arguments; }
@@ -20,7 +30,7 @@
 namespace cautious::bench {
 namespace {
 
-constexpr std::size_t kChunk = 64 * 1024;
+constexpr std::size_t kChunk = 64 * 1024;  // what is smaller runs on one thread
 
 [[gnu::always_inline]] inline void traffic3_body(float* __restrict x, const float* __restrict g, float* __restrict m,
                                                  float* __restrict v, std::size_t n) {
@@ -99,18 +109,28 @@ void run_traffic(const Traffic& traffic, int threads) {
   }
 }
 
-void run_floor(std::size_t n, int threads) {
-  constexpr std::size_t kTile = 1024;
-  const auto tiles = static_cast<std::ptrdiff_t>((n + kTile - 1) / kTile);
-#pragma omp parallel num_threads(threads)
-  {
-    float g[kTile], v[kTile], u[kTile];
-    for (std::size_t i = 0; i < kTile; ++i) g[i] = v[i] = 1.0f + static_cast<float>(i);
-#pragma omp for schedule(static)
-    for (std::ptrdiff_t tile = 0; tile < tiles; ++tile) {
-      floor_tile(g, v, u, kTile);
-      g[static_cast<std::size_t>(tile) % kTile] = u[0];  // keeps the work
+Floor::Floor(std::size_t n, int threads) : n_(n), threads_(threads), tiles_(static_cast<std::size_t>(threads)) {
+  for (Tile& tile : tiles_) {
+    for (std::size_t i = 0; i < kTile; ++i) tile.g[i] = tile.v[i] = 1.0f + static_cast<float>(i);
+  }
+}
+
+void Floor::run() {
+  const auto part = [this](std::size_t thread, std::size_t first, std::size_t last) {
+    Tile& tile = tiles_[thread];
+    for (; first < last; first += kTile) {
+      floor_tile(tile.g, tile.v, tile.u, std::min(kTile, last - first));
+      asm volatile("" : : "r"(tile.u) : "memory");  // keeps the work
     }
+  };
+  if (threads_ == 1 || n_ <= kChunk) {
+    part(0, 0, n_);
+    return;
+  }
+#pragma omp parallel num_threads(threads_)
+  {
+    const auto thread = static_cast<std::size_t>(omp_get_thread_num()), count = static_cast<std::size_t>(omp_get_num_threads());
+    part(thread, n_ * thread / count, n_ * (thread + 1) / count);
   }
 }
 

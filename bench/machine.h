@@ -1,23 +1,11 @@
-// What this machine can do, the measure of everything else: memory traffic, square roots and divisions, matrix products. And
-// what the interleaved benchmarks share.
+// What this machine can do, the measure of everything else: memory traffic, square roots and divisions, matrix products.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace cautious::bench {
-
-using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-inline double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 // The physical limit of a step, measured in the same run: the pure traffic of the optimizer's own streams (one operation per
 // output, in place), and the square root and division per coordinate that Adam cannot do without.
@@ -35,7 +23,20 @@ struct Traffic {
 void run_traffic(const Traffic& traffic, int threads);
 
 // One sqrt and one division for each of n coordinates, from the first-level cache.
-void run_floor(std::size_t n, int threads);
+class Floor {
+ public:
+  Floor(std::size_t n, int threads);
+  void run();
+
+ private:
+  static constexpr std::size_t kTile = 1024;
+  struct alignas(64) Tile {
+    float g[kTile], v[kTile], u[kTile];
+  };
+  std::size_t n_;
+  int threads_;
+  std::vector<Tile> tiles_;  // one per thread, filled before anything is timed
+};
 
 // The machine's own n x n product.
 class Sgemm {

@@ -12,6 +12,7 @@
 #include <cautious/optimizer.h>
 
 #include "bench/machine.h"
+#include "bench/rounds.h"
 #include "linear/orthogonal.h"
 #include "optim/work.h"
 

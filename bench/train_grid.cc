@@ -15,6 +15,7 @@
 #include <cautious/torch.h>
 
 #include "bench/machine.h"
+#include "bench/rounds.h"
 #include "model/transformer.h"
 
 namespace cautious::bench {

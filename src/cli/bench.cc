@@ -26,49 +26,69 @@ namespace {
 struct StepArguments {
   bool json = false;
   std::vector<double> sizes;
+  std::string pages = "small";
   bench::StepGrid grid;
 };
 
-void print_json(const bench::StepRow& row) {
+void print_json(const bench::StepRow& row, bench::Pages pages) {
   const nlohmann::ordered_json object{{"optimizer", row.optimizer},
                                       {"decay", row.decay},
                                       {"dtype", row.dtype},
                                       {"n", row.n},
                                       {"tensors", row.tensors},
                                       {"threads", row.threads},
-                                      {"ns_per_param", row.ns_per_param},
+                                      {"norms", name_of(row.norms)},
+                                      {"pages", name_of(pages)},
+                                      {"ns_per_param", row.ns.median},
+                                      {"ns_q10", row.ns.q10},
+                                      {"disturbed", row.ns.disturbed},
                                       {"bytes_per_param", row.bytes_per_param},
-                                      {"limit_ns_per_param", row.limit_ns_per_param},
-                                      {"ratio", row.ratio},
+                                      {"limit_ns_per_param", row.limit.median},
+                                      {"limit_ns_q10", row.limit.q10},
+                                      {"limited_by", row.limited_by},
+                                      {"ratio", row.ratio.medians},
+                                      {"ratio_q10", row.ratio.q10},
+                                      {"ratio_rounds", row.ratio.rounds},
                                       {"scenario", row.scenario},
                                       {"reference", row.reference},
-                                      {"relative", row.relative}};
+                                      {"relative", row.relative.medians},
+                                      {"relative_q10", row.relative.q10},
+                                      {"relative_rounds", row.relative.rounds}};
   fmt::print("{}\n", object.dump());
   std::fflush(stdout);
 }
 
 void print_row(const bench::StepRow& row) {
-  fmt::print("{:<11} {:<6} {:<10} {:<5} {:>10} {:>8} {:>8} {:>9.3f} {:>9.3f} {:>7.2f}   {:.2f} of {}\n", row.scenario,
-             row.optimizer, row.decay, row.dtype, row.n, row.tensors, row.threads, row.ns_per_param, row.limit_ns_per_param,
-             row.ratio, row.relative, row.reference);
+  fmt::print(
+      "{:<11} {:<6} {:<10} {:<5} {:<5} {:>10} {:>7} {:>7} {:>7.3f} {:>6.3f} {:>4.0f}% {:>7.3f} {:>6.3f} {:>7.2f} {:>5.2f} "
+      "{:>6.2f} "
+      "{:>10.2f} {:>5.2f} {:>6.2f} of {}\n",
+      row.scenario, row.optimizer, row.decay, row.dtype, name_of(row.norms), row.n, row.tensors, row.threads, row.ns.median,
+      row.ns.q10, 100 * row.ns.disturbed, row.limit.median, row.limit.q10, row.ratio.medians, row.ratio.q10, row.ratio.rounds,
+      row.relative.medians, row.relative.q10, row.relative.rounds, row.reference);
   std::fflush(stdout);
 }
 
 int run(const StepArguments& given) {
   bench::StepGrid grid = given.grid;
+  grid.pages = base::named<bench::Pages>("--pages", given.pages);
   base::check_range("--rounds", grid.rounds, {1, 1000, false, false});
   for (const int threads : grid.threads) base::check_range("--threads", threads, {1, 1024, false, false});
   constexpr std::array<std::string_view, 3> kMeasured{"sgdm", "adamw", "lion"};
   for (const std::string& name : grid.optimizers) base::index_of_name("optimizer in the benchmark", name, kMeasured);
-  if (!given.sizes.empty()) grid.sizes.clear();
+  for (const std::string& name : grid.scenarios) base::index_of_name("scenario", name, bench::scenario_names());
   for (const double size : given.sizes) {
     base::check_range("--sizes", size, {1, 1e10, false, false});
     grid.sizes.push_back(static_cast<std::size_t>(size));
   }
-  fmt::print(stderr, "{}\n", machine_line());
+  fmt::print(stderr, "{}\n{} pages for x and g; processor time on one thread, wall time on several\n", machine_line(),
+             given.pages);
   if (!given.json) {
-    fmt::print("{:<11} {:<6} {:<10} {:<5} {:>10} {:>8} {:>8} {:>9} {:>9} {:>7}   relative\n", "scenario", "rule", "decay",
-               "type", "n", "tensors", "threads", "ns/param", "limit", "ratio");
+    fmt::print(
+        "{:<11} {:<6} {:<10} {:<5} {:<5} {:>10} {:>7} {:>7} {:>7} {:>6} {:>5} {:>7} {:>6} {:>7} {:>5} {:>6} {:>10} {:>5} "
+        "{:>6}\n",
+        "scenario", "rule", "decay", "type", "norms", "n", "tensors", "threads", "ns", "q10", "busy", "limit", "q10", "ratio",
+        "q10", "rounds", "relative", "q10", "rounds");
   }
   const bool live = isatty(STDERR_FILENO) != 0;
   bench::run_step_grid(
@@ -76,7 +96,7 @@ int run(const StepArguments& given) {
       [&](const std::string& what) {
         if (live) fmt::print(stderr, "measuring {}\033[K\r", what);
       },
-      [&](const bench::StepRow& row) { given.json ? print_json(row) : print_row(row); });
+      [&](const bench::StepRow& row) { given.json ? print_json(row, grid.pages) : print_row(row); });
   if (live) fmt::print(stderr, "\033[K");
   return 0;
 }
@@ -197,19 +217,29 @@ CLI::App& add_bench(CLI::App& app, Verb& chosen) {
       bench->add_subcommand("step", "Time one optimizer step against the machine's limit, measured in the same run.");
   step->footer(
       "  cautious bench step\n"
-      "  cautious bench step --sizes 1e6 --threads 1 --json\n"
-      "  cautious bench step --sizes 3e7 --optimizers adamw,lion --rounds 31");
+      "  cautious bench step --scenarios flat --sizes 1e6 --threads 1 --json\n"
+      "  cautious bench step --scenarios norms,bf16 --optimizers adamw --pages huge\n"
+      "\n"
+      "Times and limits in ns per parameter are medians and 10% quantiles (q10). The ratio to the limit, and to a reference\n"
+      "(relative), is that of medians, that of quantiles, and the median of the rounds' own ratios (rounds). busy is the\n"
+      "fraction of rounds in which another program took a processor: on several threads, times of a busy machine are those\n"
+      "of its scheduler.");
   auto arguments = std::make_shared<StepArguments>();
   const auto list = [&](const char* name, auto& values, const char* type, const char* help) {
     return step->add_option(name, values, help)->delimiter(',')->type_name(type)->expected(1, 64);
   };
   step->add_flag("--json", arguments->json, "One JSON object per line on standard output");
+  list("--scenarios", arguments->grid.scenarios, "NAMES",
+       "Among flat, gpt2-small, 1000x160, norms, bf16, aliased, denormal (default: all; up to ten minutes, 6 GB)");
   list("--sizes", arguments->sizes, "NUMBERS",
-       "Numbers of coordinates (default: 1e4,1e6,3e7,1e8; about five minutes and 4 GB)");
+       "Numbers of coordinates, but of gpt2-small and 1000x160 (default: the scenario's; flat: 1e4,1e6,3e7,1e8)");
   list("--threads", arguments->grid.threads, "NUMBERS", "Thread counts (default: 1,2)");
-  list("--optimizers", arguments->grid.optimizers, "NAMES", "Among sgdm, adamw, lion (default: all)");
+  list("--optimizers", arguments->grid.optimizers, "NAMES", "Among sgdm, adamw, lion (default: the scenario's; flat: all)");
+  step->add_option("--pages", arguments->pages,
+                   "Pages of x and g, for the limit too: small (what malloc gives) or huge (default: small)")
+      ->type_name("NAME");
   step->add_option("--rounds", arguments->grid.rounds,
-                   "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 15)")
+                   "Interleaved rounds, four times as many up to 4e6 coordinates; valid: [1, 1000] (default: 31)")
       ->type_name("NUMBER");
   step->callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
   add_bench_polar(*bench, chosen);

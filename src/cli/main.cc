@@ -28,5 +28,6 @@ int main(int argc, char** argv) {
     add_forwarded(app, "lab", kLabLine, "cautious-lab", chosen, argv);
     CLI::App& bench = add_bench(app, chosen);
     add_forwarded(bench, "train", kBenchTrainLine, "cautious-train", chosen, argv);
+    add_forwarded(bench, "peers", kBenchPeersLine, "cautious-train", chosen, argv);
   });
 }

@@ -146,6 +146,32 @@ class BadInput(unittest.TestCase):
             trace_file.write(self.trace, {"x": np.ones((3, 2)), "g": np.ones((4, 3, 2))})
             self.refused_replay(USAGE, ["'x' of shape [3, 2]", "2 blocks"], *optimizer, "--blocks", 2)
 
+    def test_bench_step(self):
+        for words, *options in (
+                ("--sizes is 0", "--sizes", "0"), ("--threads", "--threads", "0"), ("--rounds", "--rounds", "0"),
+                ("no optimizer in the benchmark named 'adam'", "--optimizers", "adam"),
+                ("no scenario named 'norm'; did you mean 'norms'?", "--scenarios", "flat,norm"),
+                ("no --pages named 'large'; choices: small, huge", "--pages", "large")):
+            self.refused(USAGE, words, ["bench", "step", *options])
+
+    def test_bench_step_speaks_json(self):
+        names = ["flat", "1000x160", "norms", "bf16", "aliased", "denormal"]
+        command = [PROGRAM, "bench", "step", "--scenarios", ",".join(names), "--sizes", "1000", "--optimizers", "adamw",
+                   "--threads", "1", "--pages", "huge", "--rounds", "1", "--json"]
+        rows = [json.loads(line) for line in subprocess.run(command, capture_output=True, check=True).stdout.splitlines()]
+        self.assertEqual([row["scenario"] for row in rows if row["reference"] == "decoupled"], ["flat"] * 6)
+        self.assertEqual([row["scenario"] for row in rows if row["reference"] == "flat" and row["scenario"] != "flat"],
+                         ["1000x160", *names[1:]])
+        self.assertEqual([row["norms"] for row in rows if row["scenario"] == "1000x160"], ["off", "on"])
+        for row in rows:
+            self.assertEqual((row["optimizer"], row["threads"], row["pages"]), ("adamw", 1, "huge"))
+            self.assertEqual((row["n"], row["tensors"]) == (1000, 1), row["n"] != 160000)
+            self.assertIn(row["limited_by"], ("traffic", "floor"))
+            self.assertTrue(0 <= row["disturbed"] <= 1)
+            for key in ("ns_per_param", "ns_q10", "limit_ns_per_param", "limit_ns_q10", "ratio", "ratio_q10", "ratio_rounds",
+                        "relative", "relative_q10", "relative_rounds", "bytes_per_param"):
+                self.assertGreater(row[key], 0, key)
+
     def test_bench_polar(self):
         for words, *options in (
                 ("--sizes is '8'", "--sizes", "8"), ("--sizes is '8by8'", "--sizes", "8by8"), ("rows of --sizes is ''", "--sizes", "x8"),

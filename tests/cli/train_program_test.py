@@ -1,4 +1,4 @@
-"""The verbs that need libtorch, through the program: dry runs, the training benchmark, bad input, a missing cautious-train."""
+"""The verbs that need libtorch, through the program: dry runs, benchmarks, bad input, a missing cautious-train."""
 import json
 import pathlib
 import shutil
@@ -48,6 +48,20 @@ class TrainProgram(unittest.TestCase):
         self.assertEqual(row["preset"], "nano-100k")
         self.assertTrue(0 < row["optimizer_fraction"] < 1)
 
+    def test_peers_agree_and_are_timed(self):
+        done = run("bench", "peers", "--sizes", "100,1000x160", "--threads", "1", "--rounds", "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        peers = [row["peer"] for row in rows if row["scenario"] == "flat"]
+        self.assertEqual(peers, [row["peer"] for row in rows if row["scenario"] == "1000x160"])
+        self.assertLessEqual({"cautious", "cautious-norms-off", "cautious-torch", "libtorch-adamw", "aten-cwd", "loop-o2", "limit"},
+                             set(peers))
+        for row in rows:
+            for key in ("ns_per_param", "ns_q10", "ratio", "ratio_q10", "ratio_rounds", "speedup", "speedup_q10", "speedup_rounds"):
+                self.assertGreater(row[key], 0, key)
+            self.assertTrue(0 <= row["disturbed"] <= 1)
+            self.assertEqual((row["n"], row["tensors"]), (100, 1) if row["scenario"] == "flat" else (160000, 1000))
+
     def test_help_is_its_own(self):
         done = run("train", "--help")
         self.assertEqual(done.returncode, 0)
@@ -60,6 +74,8 @@ class TrainProgram(unittest.TestCase):
         self.refused(2, ["train.batch_size", "0"], "train", "--preset", "nano-10m", "--dry-run", "--train.batch_size=0")
         self.refused(2, ["nano", "choices"], "bench", "train", "--presets", "nano")
         self.refused(2, ["--rounds"], "bench", "train", "--rounds", "0")
+        self.refused(2, ["--sizes is 'gpt2'", "gpt2-small"], "bench", "peers", "--sizes", "1e4,gpt2")
+        self.refused(2, ["--threads"], "bench", "peers", "--threads", "0")
 
     def test_without_it_the_line_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:

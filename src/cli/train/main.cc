@@ -36,5 +36,6 @@ int main(int argc, char** argv) {
     CLI::App* bench = app.add_subcommand("bench", "Measure this machine.");
     bench->require_subcommand(1);
     add_bench_train(*bench, chosen);
+    add_bench_peers(*bench, chosen);
   });
 }
