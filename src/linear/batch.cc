@@ -46,19 +46,12 @@ void Batch<T>::plan(int threads) {
 
 template <class T>
 void Batch<T>::run(const Run& parallel) {
-  const Pieces together{[&parallel](std::size_t count, const std::function<void(std::size_t)>& body) {
-    const auto alone = [&body](std::size_t i) {
-      const OnThisThread only;
-      body(i);
-    };
-    parallel(count, std::cref(alone));
-  }};
+  const Pieces together{parallel};
   for (std::size_t i = 0; i < shared_; ++i) orthogonalise(together, tasks_[i], std::span(scratch_.front()));
 
   const Pieces whole;
   std::atomic<std::size_t> next = shared_;
   const auto lane = [&](std::size_t thread) {
-    const OnThisThread only;
     for (std::size_t i = next++; i < tasks_.size(); i = next++) orthogonalise(whole, tasks_[i], std::span(scratch_[thread]));
   };
   if (shared_ < tasks_.size()) parallel(scratch_.size(), std::cref(lane));

@@ -8,6 +8,8 @@
 
 #include <cblas.h>
 
+#include "linear/multiply.h"
+
 // LAPACK's own name; the last argument is Fortran's length of the first.
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" void dgesdd_(const char* job, const int* m, const int* n, double* a, const int* lda, double* s, double* u,
@@ -18,12 +20,18 @@ extern "C" void dgesdd_(const char* job, const int* m, const int* n, double* a, 
 namespace cautious::linear {
 namespace {
 
-CBLAS_TRANSPOSE word(Transpose transpose) { return transpose == Transpose::yes ? CblasTrans : CblasNoTrans; }
+// Makes BLAS calls of this thread single-threaded for the scope: OpenBLAS and BLIS built on OpenMP ask the calling thread for
+// its number of threads.
+class OnThisThread {
+ public:
+  OnThisThread() : saved_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OnThisThread() { omp_set_num_threads(saved_); }
+  OnThisThread(const OnThisThread&) = delete;
+  OnThisThread& operator=(const OnThisThread&) = delete;
 
-template <class T>
-int inner(Block<const T> a, Transpose of_a) {
-  return of_a == Transpose::yes ? a.rows : a.cols;
-}
+ private:
+  int saved_;
+};
 
 // a = u diag(s) vt, all column by column. What is row after row to us is the transpose to LAPACK; the factor's transpose is the
 // transpose's factor, so nothing needs turning round.
@@ -57,30 +65,6 @@ Decomposition decompose(std::vector<double> a, int m, int n, char job) {
 
 }  // namespace
 
-// OpenBLAS and BLIS built on OpenMP ask the calling thread for its number of threads.
-OnThisThread::OnThisThread() : saved_(omp_get_max_threads()) { omp_set_num_threads(1); }
-OnThisThread::~OnThisThread() { omp_set_num_threads(saved_); }
-
-void multiply(float alpha, Block<const float> a, Transpose of_a, Block<const float> b, Transpose of_b, float beta,
-              Block<float> c) {
-  cblas_sgemm(CblasRowMajor, word(of_a), word(of_b), c.rows, c.cols, inner(a, of_a), alpha, a.data, a.stride, b.data, b.stride,
-              beta, c.data, c.stride);
-}
-
-void multiply(double alpha, Block<const double> a, Transpose of_a, Block<const double> b, Transpose of_b, double beta,
-              Block<double> c) {
-  cblas_dgemm(CblasRowMajor, word(of_a), word(of_b), c.rows, c.cols, inner(a, of_a), alpha, a.data, a.stride, b.data, b.stride,
-              beta, c.data, c.stride);
-}
-
-void square(float alpha, Block<const float> a, Transpose of_a, float beta, Block<float> c) {
-  cblas_ssyrk(CblasRowMajor, CblasLower, word(of_a), c.rows, inner(a, of_a), alpha, a.data, a.stride, beta, c.data, c.stride);
-}
-
-void square(double alpha, Block<const double> a, Transpose of_a, double beta, Block<double> c) {
-  cblas_dsyrk(CblasRowMajor, CblasLower, word(of_a), c.rows, inner(a, of_a), alpha, a.data, a.stride, beta, c.data, c.stride);
-}
-
 const char* blas_name() {
 #ifdef OPENBLAS_VERSION
   return openblas_get_config();
@@ -104,7 +88,7 @@ void polar_by_svd(std::span<T> matrix, int rows, int cols, double factor) {
   }
   // u vt column by column is vt^T u^T row by row.
   std::vector<double> product(matrix.size());
-  multiply(1.0, {d.vt.data(), rows, d.k, d.k}, Transpose::no, {d.u.data(), d.k, cols, cols}, Transpose::no, 0.0,
+  multiply(1.0, {d.vt.data(), rows, d.k, d.k}, Transpose::no, {d.u.data(), d.k, cols, cols}, Transpose::no, Into::set,
            {product.data(), rows, cols, cols});
   std::transform(product.begin(), product.end(), matrix.begin(), [](double entry) { return static_cast<T>(entry); });
 }

@@ -7,13 +7,11 @@
 namespace cautious::linear {
 namespace {
 
-// Multiples of this keep the BLAS in its fastest kernel.
-constexpr int kGrain = 16;
 constexpr int kLeastCut = 128;  // shorter sides are one piece
 
-int rounded_up(int side) { return (side + kGrain - 1) / kGrain * kGrain; }
+int rounded_up(int side) { return (side + kPanel - 1) / kPanel * kPanel; }
 
-// Equal parts of a side, the last one shorter.
+// Equal parts of a side in whole panels, the last one shorter.
 struct Cuts {
   int part, count;
   Cuts(int side, int parts) : part(rounded_up((side + parts - 1) / parts)), count((side + part - 1) / part) {}
@@ -34,20 +32,10 @@ Block<const T> constant(Block<T> block) {
   return {block.data, block.rows, block.cols, block.stride};
 }
 
-// Copies rows x cols at (row, col) to its mirror image (col, row), in tiles that stay in the first cache.
+// Copies rows x cols at (row, col) to its mirror image (col, row).
 template <class T>
 void mirror(Square<T> c, int row, int rows, int col, int cols) {
-  constexpr int kSide = 16;
-  for (int i0 = row; i0 < row + rows; i0 += kSide) {
-    for (int j0 = col; j0 < col + cols; j0 += kSide) {
-      const int i1 = std::min(i0 + kSide, row + rows), j1 = std::min(j0 + kSide, col + cols);
-      for (int j = j0; j < j1; ++j) {
-        T* to = c.data + static_cast<std::ptrdiff_t>(j) * c.stride;
-        const T* from = c.data + j;
-        for (int i = i0; i < i1; ++i) to[i] = from[static_cast<std::ptrdiff_t>(i) * c.stride];
-      }
-    }
-  }
+  transpose(constant(part(c, row, rows, col, cols)), part(c, col, cols, row, rows));
 }
 
 // The upper triangle of the n x n block at (at, at) from its lower one.
@@ -79,63 +67,60 @@ void lower_blocks(const Pieces& pieces, int count, const Body& body) {
   pieces(beside + count, std::cref(block));
 }
 
+// The symmetric c = alpha op(a) op(b): the lower half, mirrored. left(at, length) are rows of op(a), as a block of a, and
+// right(at, length) columns of op(b). Before a block is mirrored, finish(row, rows, col, cols) may change it.
+template <class T, class Left, class Right, class Finish>
+void half_product(const Pieces& pieces, T alpha, const Left& left, Transpose of_a, const Right& right, Transpose of_b,
+                  Square<T> c, const Finish& finish) {
+  const Cuts cuts(c.n, parts_of(pieces, c.n, 256));
+  lower_blocks(pieces, cuts.count, [&](int i, int j) {
+    const int row = i * cuts.part, rows = std::min(cuts.part, c.n - row), col = j * cuts.part;
+    const int cols = std::min(cuts.part, c.n - col);
+    multiply(alpha, left(row, rows), of_a, right(col, cols), of_b, Into::set, part(c, row, rows, col, cols),
+             i == j ? Entries::lower : Entries::all);
+    finish(row, rows, col, cols);
+    if (i == j)
+      mirror_diagonal(c, row, rows);
+    else
+      mirror(c, row, rows, col, cols);
+  });
+}
+
+constexpr auto kAsItIs = [](int, int, int, int) {};
+
 }  // namespace
 
 template <class T>
 void gram(const Pieces& pieces, T alpha, Oblong<T> x, Square<T> c) {
-  const Cuts cuts(x.n, parts_of(pieces, x.n, 256));
   const Transpose tall = x.tall ? Transpose::yes : Transpose::no, other = x.tall ? Transpose::no : Transpose::yes;
   const auto strip = [&](int at, int length) -> Block<const T> {
     if (x.tall) return {x.data + at, x.m, length, x.n};
     return {x.data + static_cast<std::ptrdiff_t>(at) * x.m, length, x.m, x.m};
   };
-  lower_blocks(pieces, cuts.count, [&](int i, int j) {
-    const int row = i * cuts.part, rows = std::min(cuts.part, x.n - row), col = j * cuts.part;
-    if (i == j) {
-      square(alpha, strip(row, rows), tall, T(0), part(c, row, rows, row, rows));
-      mirror_diagonal(c, row, rows);
-    } else {
-      multiply(alpha, strip(row, rows), tall, strip(col, cuts.part), other, T(0), part(c, row, rows, col, cuts.part));
-      mirror(c, row, rows, col, cuts.part);
-    }
-  });
+  half_product(pieces, alpha, strip, tall, strip, other, c, kAsItIs);
 }
 
 template <class T>
 void quadratic(const Pieces& pieces, T a, T b, T c, Square<T> r, Square<T> q) {
-  const Cuts cuts(r.n, parts_of(pieces, r.n, 256));
-  lower_blocks(pieces, cuts.count, [&](int i, int j) {
-    const int row = i * cuts.part, rows = std::min(cuts.part, r.n - row), col = j * cuts.part;
-    const int cols = std::min(cuts.part, r.n - col);
-    const Block<T> out = part(q, row, rows, col, cols);
-    for (int k = 0; k < rows; ++k) {
-      const T* from = r.data + static_cast<std::ptrdiff_t>(row + k) * r.stride + col;
-      std::copy(from, from + cols, out.data + static_cast<std::ptrdiff_t>(k) * out.stride);
+  const auto rows_of_r = [&](int at, int length) { return constant(part(r, at, length, 0, r.n)); };
+  const auto columns_of_r = [&](int at, int length) { return constant(part(r, 0, r.n, at, length)); };
+  const auto add_rest = [&](int row, int rows, int col, int cols) {
+    for (int i = row; i < row + rows; ++i) {
+      const T* from = r.data + static_cast<std::ptrdiff_t>(i) * r.stride;
+      T* to = q.data + static_cast<std::ptrdiff_t>(i) * q.stride;
+      const int end = std::min(col + cols, i + 1);
+      for (int j = col; j < end; ++j) to[j] += b * from[j];
+      if (end == i + 1) to[i] += a;
     }
-    const Block<const T> left = constant(part(r, row, rows, 0, r.n));
-    if (i == j) {
-      square(c, left, Transpose::no, b, out);
-      for (int k = 0; k < rows; ++k) out.data[static_cast<std::ptrdiff_t>(k) * (out.stride + 1)] += a;
-      mirror_diagonal(q, row, rows);
-    } else {
-      multiply(c, left, Transpose::no, constant(part(r, 0, r.n, col, cols)), Transpose::no, b, out);
-      mirror(q, row, rows, col, cols);
-    }
-  });
+  };
+  half_product(pieces, c, rows_of_r, Transpose::no, columns_of_r, Transpose::no, q, add_rest);
 }
 
 template <class T>
 void symmetric_product(const Pieces& pieces, Square<T> a, Square<T> b, Square<T> c) {
-  const Cuts cuts(a.n, a.n < kLeastCut ? 1 : std::clamp(a.n / 64, 2, 8));  // in any case: this is what saves half
-  const auto rows_of = [&](std::size_t piece) {
-    const int row = (cuts.count - 1 - static_cast<int>(piece)) * cuts.part;  // the longest first
-    const int rows = std::min(cuts.part, a.n - row), cols = row + rows;
-    multiply(T(1), constant(part(a, row, rows, 0, a.n)), Transpose::no, constant(part(b, 0, a.n, 0, cols)), Transpose::no, T(0),
-             part(c, row, rows, 0, cols));
-    mirror(c, row, rows, 0, row);
-    mirror_diagonal(c, row, rows);
-  };
-  pieces(cuts.count, std::cref(rows_of));
+  half_product(
+      pieces, T(1), [&](int at, int length) { return constant(part(a, at, length, 0, a.n)); }, Transpose::no,
+      [&](int at, int length) { return constant(part(b, 0, b.n, at, length)); }, Transpose::no, c, kAsItIs);
 }
 
 template <class T>
@@ -146,10 +131,10 @@ void apply(const Pieces& pieces, T alpha, Square<T> p, Oblong<T> x, Oblong<T> y)
     const int at = static_cast<int>(piece) * cuts.part, length = std::min(cuts.part, x.m - at);
     if (x.tall) {
       const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(at) * x.n;
-      multiply(alpha, {x.data + offset, length, x.n, x.n}, Transpose::no, factor, Transpose::yes, T(0),
+      multiply(alpha, {x.data + offset, length, x.n, x.n}, Transpose::no, factor, Transpose::yes, Into::set,
                {y.data + offset, length, x.n, x.n});
     } else {
-      multiply(alpha, factor, Transpose::no, {x.data + at, x.n, length, x.m}, Transpose::no, T(0),
+      multiply(alpha, factor, Transpose::no, {x.data + at, x.n, length, x.m}, Transpose::no, Into::set,
                {y.data + at, x.n, length, x.m});
     }
   };

@@ -1,20 +1,18 @@
 // Products of whole matrices, where only half of a symmetric result is computed and the other half copied. For several threads
-// they are cut into pieces by shape alone, so that the bits do not depend on who computes which piece or how many threads there
-// are.
+// they are cut into pieces, which changes no bits.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 
-#include "linear/blas.h"
+#include "linear/multiply.h"
 
 namespace cautious::linear {
 
 // Runs body(0) ... body(count - 1) in any order.
 using Run = std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)>;
 
-// Who does the pieces of a product: the calling thread alone, or several threads. Without a `run` a product is not cut at all,
-// since the BLAS is fastest on large pieces.
+// Who does the pieces of a product: the calling thread alone, or several threads. Without a `run` a product is not cut at all.
 struct Pieces {
   Run run = {};
   bool several() const { return run != nullptr; }

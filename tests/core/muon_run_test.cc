@@ -42,12 +42,11 @@ TEST(MuonMask, ByMomentumCuresTheBias) {
   for (const double g : last_gradient("momentum")) EXPECT_NEAR(g, 0, 0.005);
 }
 
-// How threads share the work decides the order of sums inside a BLAS: other counts agree within rounding, the same count in all
-// bits. Weights start at zero without decay, so that x is the sum of the directions and nothing hangs on a sign.
-TEST(MuonThreads, AgreeAndAreReproducible) {
-  std::vector<Tensor<float>> start{tensor<float>("big", {130, 210}, 1)};
+// Whoever computes which piece of a product, every entry is summed up in one order. The second matrix is longer than the
+// products sum up at a time.
+TEST(MuonThreads, GiveTheSameBits) {
+  std::vector<Tensor<float>> start{tensor<float>("big", {130, 210}, 1), tensor<float>("long", {700, 140}, 30)};
   for (std::uint64_t k = 0; k < 20; ++k) start.push_back(tensor<float>("small" + std::to_string(k), {8, 12}, 2 + k));
-  for (auto& each : start) std::fill(each.x.begin(), each.x.end(), 0.0f);
   const auto reversed = [](std::size_t count, const std::function<void(std::size_t)>& body) {
     while (count-- > 0) body(count);
   };
@@ -57,19 +56,13 @@ TEST(MuonThreads, AgreeAndAreReproducible) {
     for (auto& thread : threads) thread.join();
   };
   for (const char* schedule : {"paper", "turbo"}) {
-    const Recipe recipe = muon("none", {{"schedule", schedule}});
-    const auto check = [&, one = stepped(recipe, start)](const Options& options) {
-      const auto first = stepped(recipe, start, options);
-      EXPECT_EQ(joined(first), joined(stepped(recipe, start, options)));
-      for (std::size_t k = 0; k < start.size(); ++k) {
-        const float most = *std::max_element(one[k].x.begin(), one[k].x.end());
-        EXPECT_LE(apart(first[k].x, one[k].x), 2e-5 * most) << start[k].name;
-      }
-    };
-    for (const int threads : {1, 2, 3}) {
-      check(with([&](Options& o) { o.threads = threads; }));
-      check(with([&](Options& o) { o.threads = threads, o.parallel_for = on_threads; }));
-      check(with([&](Options& o) { o.threads = threads, o.parallel_for = reversed; }));
+    const Recipe recipe = muon("cautious", {{"schedule", schedule}});
+    const auto one = joined(stepped(recipe, start, with([](Options& o) { o.threads = 1; })));
+    for (const int threads : {2, 3}) {
+      EXPECT_EQ(joined(stepped(recipe, start, with([&](Options& o) { o.threads = threads; }))), one) << threads;
+      EXPECT_EQ(joined(stepped(recipe, start, with([&](Options& o) { o.threads = threads, o.parallel_for = on_threads; }))),
+                one);
+      EXPECT_EQ(joined(stepped(recipe, start, with([&](Options& o) { o.threads = threads, o.parallel_for = reversed; }))), one);
     }
   }
 }
@@ -99,7 +92,7 @@ TEST(MuonThreads, TwoOptimizersAtOnceDoNotDisturbEachOther) {
   }
 }
 
-// The BLAS chooses its instructions by itself, whatever ours are.
+// Matrix products choose their instructions by themselves, whatever the kernels' are.
 TEST(MuonInstructionSets, GiveTheSameBits) {
   const std::vector<Tensor<float>> start{tensor<float>("a", {33, 20}, 1), tensor<float>("b", {5, 300}, 2)};
   for (const std::string& decay : fixture::every_decay()) {

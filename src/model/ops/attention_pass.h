@@ -183,6 +183,7 @@ template <class T>
 CAUTIOUS_CLONES void rotate(std::int64_t rows, std::int64_t half, T direction, const T* cosine, const T* sine, Rows<const T> x,
                             Rows<T> y) {
   for (std::int64_t r = 0; r < rows; ++r) {
+    expect_row<T>(x, r, rows, 2 * half);
     const T* __restrict c = cosine + r * half, * __restrict s = sine + r * half;
     const T* __restrict x1 = x.row(r), * __restrict x2 = x1 + half;
     T* __restrict y1 = y.row(r), * __restrict y2 = y1 + half;

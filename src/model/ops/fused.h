@@ -2,8 +2,6 @@
 // them; which tensors they take, and the plain operations for all others; one parallel loop with its scratch memory.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -92,28 +90,21 @@ inline void not_twice(const char* operation) {
                 std::string(operation) + ": the fused operation has no second derivative; use Path::plain for it");
 }
 
-// job(i) for i in [0, count), in any order, on libtorch's threads; products of the BLAS inside stay on their thread. Jobs of
-// unequal size are best given largest first.
+// job(i) for i in [0, count), in any order, on libtorch's threads. Jobs of unequal size are best given largest first.
 template <class Job>
 void parallel(std::int64_t count, const Job& job) {
   if (count <= 0) return;
   const int threads = at::in_parallel_region() ? 1 : static_cast<int>(std::min<std::int64_t>(count, at::get_num_threads()));
-  const int saved = omp_get_max_threads();  // OpenBLAS and BLIS ask the calling thread for it
   std::exception_ptr error;
-#pragma omp parallel num_threads(threads)
-  {
-    omp_set_num_threads(1);
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t i = 0; i < count; ++i) {
-      try {
-        job(i);
-      } catch (...) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (std::int64_t i = 0; i < count; ++i) {
+    try {
+      job(i);
+    } catch (...) {
 #pragma omp critical(cautious_ops_error)
-        error = std::current_exception();
-      }
+      error = std::current_exception();
     }
   }
-  omp_set_num_threads(saved);
   if (error) std::rethrow_exception(error);
 }
 

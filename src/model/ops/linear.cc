@@ -1,5 +1,5 @@
-// Products of one input with several weights. Each thread multiplies rows of its own with a single-threaded BLAS: the threads
-// of a threaded one wait for each other inside every product, which costs a tenth at width 320 and a third at width 128.
+// Products of one input with several weights, cut into pieces that each thread computes by itself: the threads of a BLAS wait
+// for each other inside every product, which costs a tenth at width 320 and a third at width 128.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -8,13 +8,12 @@
 #include <ATen/Dispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/mm.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cautious/error.h>
 
-#include "linear/blas.h"
+#include "linear/multiply.h"
 #include "model/ops/fused.h"
 #include "model/ops/ops.h"
 
@@ -22,11 +21,14 @@ namespace cautious::model::ops {
 namespace {
 
 using linear::Block;
-using linear::multiply;
+using linear::Into;
+using linear::multiply_packed;
 using linear::Transpose;
 using ::torch::autograd::variable_list;
 
-constexpr std::int64_t kRows = 256;  // of a piece; by shape alone, so that bits do not depend on threads
+// Of a piece: rows of a result, and of a weight's gradient rows and columns.
+constexpr std::int64_t kRows = 192, kTallPiece = 96, kWidePiece = 256;
+constexpr int kPackedPiece = 1 << 16;  // numbers that a thread packs at a time: less is not worth a second thread
 
 template <class T>
 Block<const T> rows_of(const at::Tensor& matrix, std::int64_t first, std::int64_t count) {
@@ -35,17 +37,86 @@ Block<const T> rows_of(const at::Tensor& matrix, std::int64_t first, std::int64_
 }
 
 template <class T>
-Block<T> rows_to(at::Tensor& matrix, std::int64_t first, std::int64_t count) {
+Block<const T> columns_of(const at::Tensor& matrix, std::int64_t first, std::int64_t count) {
+  return {matrix.data_ptr<T>() + first, static_cast<int>(matrix.size(0)), static_cast<int>(count),
+          static_cast<int>(matrix.size(1))};
+}
+
+template <class T>
+Block<T> rows_to(const at::Tensor& matrix, std::int64_t first, std::int64_t count) {
   const auto cols = static_cast<int>(matrix.size(1));
   return {matrix.data_ptr<T>() + first * cols, static_cast<int>(count), cols, cols};
 }
 
-// body(first, count) for pieces of rows, in parallel.
-template <class Body>
-void by_rows(std::int64_t rows, const Body& body) {
-  parallel((rows + kRows - 1) / kRows, [&](std::int64_t piece) {
-    const std::int64_t first = piece * kRows;
-    body(first, std::min(kRows, rows - first));
+std::int64_t pieces_of(std::int64_t side, std::int64_t length) { return (side + length - 1) / length; }
+
+// A matrix, or its transpose, ready to be a right factor.
+template <class T>
+at::Tensor packed(const at::Tensor& matrix, Transpose transpose) {
+  const auto rows = static_cast<int>(matrix.size(0)), cols = static_cast<int>(matrix.size(1));
+  const bool turned = transpose == Transpose::yes;
+  const std::size_t size = turned ? linear::packed_size(cols, rows) : linear::packed_size(rows, cols);
+  at::Tensor memory = at::empty({static_cast<std::int64_t>(size)}, matrix.options().requires_grad(false));
+  T* to = memory.data_ptr<T>();
+  const int inner = turned ? cols : rows, side = turned ? rows : cols;
+  const std::int64_t piece = linear::kPanel * std::max(1, kPackedPiece / (linear::kPanel * std::max(1, inner)));
+  parallel(pieces_of(side, piece), [&](std::int64_t number) {
+    const std::int64_t first = number * piece, count = std::min(piece, side - first);
+    linear::pack(turned ? rows_of<T>(matrix, first, count) : columns_of<T>(matrix, first, count), transpose,
+                 to + first * inner);
+  });
+  return memory;
+}
+
+template <class T>
+void forward_products(const at::Tensor& x, at::TensorList weights, const variable_list& results) {
+  variable_list ready;
+  for (const at::Tensor& weight : weights) ready.push_back(packed<T>(weight, Transpose::yes));
+  parallel(pieces_of(x.size(0), kRows), [&](std::int64_t piece) {
+    const std::int64_t first = piece * kRows, count = std::min(kRows, x.size(0) - first);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      multiply_packed(T(1), rows_of<T>(x, first, count), Transpose::no, ready[i].data_ptr<T>(), Into::set,
+                      rows_to<T>(results[i], first, count));
+  });
+}
+
+// What the loss depends on: a weight, the gradient by its outcome, and that by itself if wanted.
+struct Seen {
+  at::Tensor weight, by_outcome, by_weight;
+};
+
+// The gradients by the weights, and by x if it is defined.
+template <class T>
+void backward_products(const at::Tensor& x, const std::vector<Seen>& all, const at::Tensor& by_x) {
+  struct Piece {
+    const Seen* seen;  // null: rows of by_x
+    std::int64_t row, col;
+  };
+  std::vector<Piece> pieces;
+  variable_list ready;
+  at::Tensor ready_x;
+  for (const Seen& seen : all) {
+    for (std::int64_t row = 0; seen.by_weight.defined() && row < seen.weight.size(0); row += kTallPiece)
+      for (std::int64_t col = 0; col < x.size(1); col += kWidePiece) pieces.push_back({&seen, row, col});
+    if (seen.by_weight.defined() && !ready_x.defined()) ready_x = packed<T>(x, Transpose::no);
+    if (by_x.defined()) ready.push_back(packed<T>(seen.weight, Transpose::no));
+  }
+  for (std::int64_t row = 0; by_x.defined() && row < x.size(0); row += kRows) pieces.push_back({nullptr, row, 0});
+  parallel(static_cast<std::int64_t>(pieces.size()), [&](std::int64_t number) {
+    const auto [seen, row, col] = pieces[static_cast<std::size_t>(number)];
+    if (seen == nullptr) {
+      const std::int64_t count = std::min(kRows, x.size(0) - row);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        multiply_packed(T(1), rows_of<T>(all[i].by_outcome, row, count), Transpose::no, ready[i].data_ptr<T>(),
+                        i == 0 ? Into::set : Into::add, rows_to<T>(by_x, row, count));
+    } else {
+      const std::int64_t rows = std::min(kTallPiece, seen->weight.size(0) - row), cols = std::min(kWidePiece, x.size(1) - col);
+      Block<T> to = rows_to<T>(seen->by_weight, row, rows);
+      to.data += col;
+      to.cols = static_cast<int>(cols);
+      multiply_packed(T(1), columns_of<T>(seen->by_outcome, row, rows), Transpose::yes, ready_x.data_ptr<T>() + col * x.size(0),
+                      Into::set, to);
+    }
   });
 }
 
@@ -54,43 +125,26 @@ struct Linear : ::torch::autograd::Function<Linear> {
     variable_list kept{x}, results;
     kept.insert(kept.end(), weights.begin(), weights.end());
     for (const at::Tensor& weight : weights) results.push_back(at::empty({x.size(0), weight.size(0)}, x.options()));
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear", [&] {
-      by_rows(x.size(0), [&](std::int64_t first, std::int64_t count) {
-        for (std::size_t i = 0; i < weights.size(); ++i) {
-          multiply(scalar_t(1), rows_of<scalar_t>(x, first, count), Transpose::no,
-                   rows_of<scalar_t>(weights[i], 0, weights[i].size(0)), Transpose::yes, scalar_t(0),
-                   rows_to<scalar_t>(results[i], first, count));
-        }
-      });
-    });
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear", [&] { forward_products<scalar_t>(x, weights, results); });
     context->save_for_backward(std::move(kept));
     context->set_materialize_grads(false);
     return results;
   }
 
-  static variable_list backward(::torch::autograd::AutogradContext* context, variable_list gradients) {
+  static variable_list backward(::torch::autograd::AutogradContext* context, const variable_list& gradients) {
     not_twice("linear");
     const variable_list kept = context->get_saved_variables();
     const at::Tensor& x = kept[0];
     variable_list results(kept.size());
-    std::vector<std::size_t> seen;  // outputs that the loss depends on
+    std::vector<Seen> all;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) continue;
-      gradients[i] = gradients[i].contiguous();
-      seen.push_back(i);
-      if (kept[i + 1].requires_grad()) results[i + 1] = at::mm(gradients[i].t(), x);
+      const at::Tensor& weight = kept[i + 1];
+      if (weight.requires_grad()) results[i + 1] = at::empty(weight.sizes(), weight.options().requires_grad(false));
+      all.push_back({weight, gradients[i].contiguous(), results[i + 1]});
     }
-    if (!x.requires_grad() || seen.empty()) return results;
-    results[0] = at::empty(x.sizes(), x.options());
-    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear_backward", [&] {
-      by_rows(x.size(0), [&](std::int64_t first, std::int64_t count) {
-        for (const std::size_t i : seen) {
-          multiply(scalar_t(1), rows_of<scalar_t>(gradients[i], first, count), Transpose::no,
-                   rows_of<scalar_t>(kept[i + 1], 0, kept[i + 1].size(0)), Transpose::no, scalar_t(i == seen.front() ? 0 : 1),
-                   rows_to<scalar_t>(results[0], first, count));
-        }
-      });
-    });
+    if (x.requires_grad() && !all.empty()) results[0] = at::empty(x.sizes(), x.options().requires_grad(false));
+    AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "linear_backward", [&] { backward_products<scalar_t>(x, all, results[0]); });
     return results;
   }
 };
