@@ -15,11 +15,15 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   add_test(NAME installed_consumer
     COMMAND bash ${scripts}/consumer/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/consumer)
   set(torch OFF)
+  set(cuda OFF)
   if(CAUTIOUS_TORCH)
     set(torch ON)
+    if(CAUTIOUS_NVCC)
+      set(cuda ON)
+    endif()
   endif()
   add_test(NAME extend
-    COMMAND bash ${scripts}/extend/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/extend ${torch})
+    COMMAND bash ${scripts}/extend/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/extend ${torch} ${cuda})
   # Everything that walks buffers or reads files; and everything that starts threads.
   foreach(preset asan tsan)
     add_test(NAME ${preset}

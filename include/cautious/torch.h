@@ -5,7 +5,8 @@
 //   options.recipe.decay = cautious::Cautious{};
 //   cautious::torch::Optimizer optimizer(model->named_parameters(), options);
 //
-// Tensors on the CPU go through the fused core; tensors elsewhere through the same formulas in ATen operations.
+// Tensors on the CPU go through the fused core; tensors elsewhere through the same formulas in ATen operations, or, on CUDA in
+// a build with CAUTIOUS_CUDA, through kernels made from them.
 #pragma once
 
 #include <memory>
@@ -43,7 +44,7 @@ struct Settings {
   Nonfinite nonfinite = Nonfinite::propagate;
   double update_rms_clip = 0;  // RMS of u per tensor at most this; 0 is off
   std::uint64_t seed = 0;      // of random decays and stochastic rounding
-  bool generic = false;        // ATen operations also for tensors on the CPU
+  bool generic = false;        // ATen operations for all tensors
 
   // Those of the core; ranges and help are there.
   static constexpr auto fields() {

@@ -34,6 +34,14 @@ cautious::Options core_options(const Settings& settings) {
 
 at::Tensor row_after_row(const at::Tensor& tensor) { return tensor.resolve_neg().contiguous(); }
 
+void store_back(const at::Tensor& moved, const at::Tensor& tensor) {
+  if (!moved.is_same(tensor)) {
+    tensor.copy_(moved);
+  } else if (!tensor.is_inference()) {
+    tensor.unsafeGetTensorImpl()->bump_version();
+  }
+}
+
 Settings checked(Settings settings) {
   cautious::check(core_options(settings));
   return settings;
@@ -133,13 +141,7 @@ void step_fused(ParamGroup& group, const Rates& rates, const std::vector<at::Ten
   const StepReport& report = group.core->step({.lr = rates.lr, .lr_max = rates.highest_lr, .decay_factor = rates.wd});
   for (const Bound& done : bound) {
     tallies[static_cast<std::size_t>(done.entry - group.entries.data())] = report.tensors[done.entry->slot];
-    if (!done.g.defined()) continue;
-    const at::Tensor& tensor = done.entry->tensor;
-    if (!done.x.is_same(tensor)) {
-      tensor.copy_(done.x);
-    } else if (!tensor.is_inference()) {
-      tensor.unsafeGetTensorImpl()->bump_version();
-    }
+    if (done.g.defined()) store_back(done.x, done.entry->tensor);
   }
 }
 

@@ -12,6 +12,10 @@
 
 namespace cautious {
 
+namespace kernels {
+struct GridDevice;
+}
+
 // aten_step.cc, the path of tensors that are not plain CPU memory.
 namespace aten {
 
@@ -50,7 +54,8 @@ struct Entry {
   bool fused;
   Element gradient;        // type the core expects
   std::size_t slot = 0;    // in the core
-  aten::State state = {};  // of the ATen path
+  bool on_grid = false;    // grid_step.cc instead of aten_step.cc
+  aten::State state = {};  // unless fused
 };
 
 struct ParamGroup {
@@ -93,12 +98,23 @@ at::Tensor gradient_of(const Entry& entry);
 // fused.cc
 // The tensor's values row after row: itself if they lie like that already.
 at::Tensor row_after_row(const at::Tensor& tensor);
+// The values moved by a step, back into the tensor that row_after_row() took them from.
+void store_back(const at::Tensor& moved, const at::Tensor& tensor);
 // Throws an Error if a setting is out of range.
 Settings checked(Settings settings);
 // Makes the group's core anew, with the state of the old one, if parameters were added or types of gradients or the number of
 // threads have changed. gradients: one per entry.
 void prepare_core(ParamGroup& group, const Settings& settings, const std::vector<at::Tensor>& gradients);
 void step_fused(ParamGroup& group, const Rates& rates, const std::vector<at::Tensor>& gradients, std::vector<Tally>& tallies);
+
+// grid_step.cc
+// What launches grids on this device; null if this build has nothing for it.
+const kernels::GridDevice* grid_device(const at::Device& device);
+// Whether a grid can take the steps of this parameter, wherever it is.
+bool fits_grid(const Entry& entry, const ParamGroup& group, const Settings& settings);
+// One step of the entries `moving`, all on one device. The report's numbers stay there: a row for each, as of aten::step.
+at::Tensor step_on_grid(ParamGroup& group, const std::vector<std::size_t>& moving, const Rates& rates,
+                        const std::vector<at::Tensor>& gradients, const Settings& settings, const kernels::GridDevice& grid);
 
 // One piece of a parameter's state, in either path.
 struct Piece {

@@ -228,6 +228,7 @@ void Optimizer::Parts::sync(const std::vector<OptimizerParamGroup>& given, const
       Entry entry = make_entry(given[g].params()[i], fresh_name(), settings);
       check_matrix(group.recipe, entry);
       if (!entry.fused) entry.state = aten::begin(entry.tensor, group.recipe, settings);
+      entry.on_grid = !settings.generic && grid_device(entry.device) != nullptr && fits_grid(entry, group, settings);
       group.entries.push_back(std::move(entry));
     }
   }

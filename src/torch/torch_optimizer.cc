@@ -1,6 +1,7 @@
 // cautious::torch::Optimizer: construction, and a step over all groups.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -80,11 +81,14 @@ Tally tally_of(const double* seen, std::int64_t count) {
   return tally;
 }
 
-// Numbers of a report that are still on a device, and where they go.
+// Numbers of a report that are still on a device, seven for each tally, and where they go.
 struct Pending {
+  struct To {
+    Tally* tally;
+    std::int64_t count;
+  };
   at::Tensor seen;
-  Tally* to;
-  std::int64_t count;
+  std::vector<To> to;
 };
 
 // One copy per device.
@@ -94,10 +98,11 @@ void collect(std::vector<Pending> pending) {
     const auto rest =
         std::stable_partition(pending.begin(), pending.end(), [&](const Pending& p) { return p.seen.device() == device; });
     std::vector<at::Tensor> rows;
-    for (auto p = pending.begin(); p != rest; ++p) rows.push_back(p->seen);
-    const at::Tensor all = at::stack(rows).cpu();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      *pending[i].to = tally_of(all.data_ptr<double>() + 7 * i, pending[i].count);
+    for (auto p = pending.begin(); p != rest; ++p) rows.push_back(p->seen.reshape({-1}));
+    const at::Tensor all = at::cat(rows).cpu();
+    const double* next = all.data_ptr<double>();
+    for (auto p = pending.begin(); p != rest; ++p) {
+      for (const auto& [tally, count] : p->to) *tally = tally_of(next, count), next += 7;
     }
     pending.erase(pending.begin(), rest);
   }
@@ -121,7 +126,7 @@ bool skips(const std::vector<ParamGroup>& groups, const Gradients& gradients, No
   std::size_t place = 0;
   for (const std::vector<at::Tensor>& of_group : gradients) {
     for (const at::Tensor& gradient : of_group) {
-      if (gradient.defined()) pending.push_back({survey(gradient), &seen.tensors[place], 0});
+      if (gradient.defined()) pending.push_back({survey(gradient), {{&seen.tensors[place], 0}}});
       ++place;
     }
   }
@@ -166,12 +171,22 @@ void Optimizer::Parts::step(const Groups& given) {
     group.highest_lr = rates[g].highest_lr;
     std::vector<Tally>& of_group = tallies.emplace_back(group.entries.size());
     step_fused(group, rates[g], gradients[g], of_group);
+    std::map<c10::DeviceIndex, std::vector<std::size_t>> on_grid;
     for (std::size_t i = 0; i < group.entries.size(); ++i) {
       Entry& entry = group.entries[i];
       if (entry.fused || !gradients[g][i].defined()) continue;
+      if (entry.on_grid) {
+        on_grid[entry.device.index()].push_back(i);
+        continue;
+      }
       const aten::Move move{entry.name, group.recipe, group.decay, rates[g].lr, rates[g].wd, settings};
       pending.push_back(
-          {aten::step(entry.state, entry.tensor, gradients[g][i].detach(), move), &of_group[i], entry.tensor.numel()});
+          {aten::step(entry.state, entry.tensor, gradients[g][i].detach(), move), {{&of_group[i], entry.tensor.numel()}}});
+    }
+    for (const auto& [index, moving] : on_grid) {
+      const kernels::GridDevice& grid = *grid_device(group.entries[moving.front()].device);
+      Pending& fresh = pending.emplace_back(Pending{step_on_grid(group, moving, rates[g], gradients[g], settings, grid), {}});
+      for (const std::size_t i : moving) fresh.to.push_back({&of_group[i], group.entries[i].tensor.numel()});
     }
   }
   collect(std::move(pending));

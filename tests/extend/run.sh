@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # What CONTRIBUTING.md says to do for a new rule and a new decay, done by a script to a copy of the sources: a file and a word
-# each. Then a step is taken on every path. usage: run.sh SOURCE_DIR WORK_DIR ON|OFF (with libtorch or not)
+# each. Then a step is taken on every path of this machine, and where there is nvcc the kernels for CUDA are compiled.
+# usage: run.sh SOURCE_DIR WORK_DIR ON|OFF (with libtorch or not) ON|OFF (with CUDA or not)
 set -euo pipefail
-source_dir=$1 work_dir=$2 torch=$3
+source_dir=$1 work_dir=$2 torch=$3 cuda=$4
 copy=$work_dir/copy
 
 rm -rf "$work_dir"
@@ -22,6 +23,10 @@ done
 # As the default preset, but the two libraries only, and without optimization, which takes most of a build.
 launcher=$(command -v ccache || true)
 cmake -S "$source_dir/tests/extend" -B "$work_dir/build" -G Ninja -DSOURCES="$copy" -DCAUTIOUS_TORCH="$torch" \
+      -DCAUTIOUS_CUDA="$cuda" -DCAUTIOUS_CUDA_ARCHITECTURES=80 \
       -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -Werror" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" >"$work_dir/cmake.log"
 cmake --build "$work_dir/build" --target check >"$work_dir/build.log" || { cat "$work_dir/build.log"; exit 1; }
+if [[ $cuda == ON ]]; then
+  grep -q 'move<cautious::Signum, cautious::Floored>' <(nm -C "$work_dir/build/check") || { echo "check has no kernel for CUDA"; exit 1; }
+fi
 "$work_dir/build/check"
