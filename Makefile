@@ -6,10 +6,10 @@ DATA    ?= gcide
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # Formatted by clang-format: all C++ in the tree.
-sources = $(shell find include src lab tests bench examples -name '*.h' -o -name '*.cc')
+sources = $(shell find include src lab tests bench examples -name '*.h' -o -name '*.cc' -o -name '*.cu')
 
 .DEFAULT_GOAL := build
-.PHONY: deps configure build test demo bench lint format install clean help
+.PHONY: deps configure build test demo bench neon lint format install clean help
 
 help:     ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | expand -t 10
@@ -41,6 +41,9 @@ bench: deps  ## time of one step and of orthogonal factors, against limits measu
 	@cmake --build --preset bench -j $(JOBS)
 	@build/bench/cautious bench step
 	@build/bench/cautious bench polar
+
+neon:  ## the kernels for AArch64 against the portable ones, under an emulator (installs a cross compiler)
+	@tests/neon/run.sh
 
 lint: deps  ## clang-format and clang-tidy, warnings are errors
 	@clang-format --dry-run -Werror $(sources)

@@ -112,13 +112,13 @@ struct Seen {
 namespace CAUTIOUS_ISA {
 
 // What a decay may look at to decide about a coordinate; or, as tensors, about all of them.
-template <class V, class I>
+template <class V, class I, class By = V>
 struct Lane {
   V u;       // the direction as applied
   V g;       // the gradient
   V pull;    // what decay shrinks: x, or x - x0 with an anchor
   I chance;  // uniform in [0, 2^24); zero unless the decay is random
-  V by;      // whose signs decide: u, or the momentum where the decay's field `mask` says so
+  By by;     // whose signs decide: u, or the momentum where the decay's field `mask` says so
 };
 
 // mask<T>(decay) makes a decay ready for a step: a function from a lane to whether it decays. Fields become numbers of type T

@@ -1,5 +1,5 @@
 // Optimizer over raw buffers: add tensors, then step. One pass over memory per step; bits depend neither on threads nor on the
-// instruction set (but for muon and nuclear, whose matrix products are the BLAS's).
+// instruction set (but for muon and nuclear, whose matrix products need a processor with fused multiply-add for that).
 #pragma once
 
 #include <array>
@@ -56,11 +56,11 @@ constexpr auto names_of(Rounding) { return std::array<std::string_view, 3>{"near
 
 enum class Nonfinite { propagate, skip, error };
 enum class Norms { off, on };
-enum class Isa { best, portable, avx2 };
+enum class Isa { best, portable, avx2, avx512, neon };
 
 constexpr auto names_of(Nonfinite) { return std::array<std::string_view, 3>{"propagate", "skip", "error"}; }
 constexpr auto names_of(Norms) { return std::array<std::string_view, 2>{"off", "on"}; }
-constexpr auto names_of(Isa) { return std::array<std::string_view, 3>{"best", "portable", "avx2"}; }
+constexpr auto names_of(Isa) { return std::array<std::string_view, 5>{"best", "portable", "avx2", "avx512", "neon"}; }
 
 // Runs body(0) ... body(count - 1) in any order on any threads and returns when all are done.
 using ParallelFor = std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)>;

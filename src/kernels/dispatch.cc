@@ -10,8 +10,15 @@ namespace cautious {
 namespace portable {
 const kernels::Kernels& all_kernels();
 }
-#ifdef CAUTIOUS_HAS_AVX2
+#if defined(CAUTIOUS_HAS_AVX2)
 namespace avx2 {
+const kernels::Kernels& all_kernels();
+}
+namespace avx512 {
+const kernels::Kernels& all_kernels();
+}
+#elif defined(CAUTIOUS_HAS_NEON)
+namespace neon {
 const kernels::Kernels& all_kernels();
 }
 #endif
@@ -21,10 +28,15 @@ namespace {
 
 const Kernels* find(Isa isa) {
   if (isa == Isa::portable) return &portable::all_kernels();
-#ifdef CAUTIOUS_HAS_AVX2
-  if (isa == Isa::avx2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
-    return &avx2::all_kernels();
-  }
+#if defined(CAUTIOUS_HAS_AVX2)
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512vl");
+  if (isa == Isa::avx2 && has_avx2) return &avx2::all_kernels();
+  if (isa == Isa::avx512 && has_avx512) return &avx512::all_kernels();
+#elif defined(CAUTIOUS_HAS_NEON)
+  if (isa == Isa::neon) return &neon::all_kernels();
 #endif
   return nullptr;
 }
@@ -46,7 +58,7 @@ Isa from_environment(const char* name) {
 
 std::vector<Isa> available() {
   std::vector<Isa> found;
-  for (const Isa isa : {Isa::portable, Isa::avx2}) {
+  for (const Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::neon}) {
     if (find(isa) != nullptr) found.push_back(isa);
   }
   return found;

@@ -1,6 +1,7 @@
 // What the kernels of one instruction set offer. A step walks each tensor in tiles: `fill` writes the direction u of a tile
 // from the gradient and the moments, `apply` moves the parameters (Algorithm 1). Two stages over one tile in L1: still one pass
-// over memory, but the compiled loops are rules + decays instead of rules x decays.
+// over memory, but the compiled loops are rules + decays instead of rules x decays. For what is used most, `walk` does both
+// stages of a whole chunk in one loop.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,6 @@
 namespace cautious::kernels {
 
 inline constexpr std::size_t kTile = 256;
-
-// The trip count of a full tile, known at compile time.
-struct FullTile {
-  constexpr operator std::size_t() const { return kTile; }
-};
 
 // The coefficients of a rule or a decay at one step, ready for the loop.
 struct alignas(32) Prepared {
@@ -59,8 +55,17 @@ struct Counted {
   double x2 = 0, g2 = 0, u2 = 0, pull = 0;
 };
 
+// Odds by bins of size, for one bin or a pack of them.
+struct Odds {
+  const std::int32_t* of_bin = nullptr;
+  template <class W>
+  auto operator[](const W& bin) const {
+    return looked_up(of_bin, bin);
+  }
+};
+
 // What a decay may have seen of the whole tensor.
-using SeenNumbers = Seen<double, const std::int32_t*>;
+using SeenNumbers = Seen<double, Odds>;
 
 // Stage 2 under one decay. Null where the decay is not of Algorithm 1's form.
 template <class T>
@@ -80,6 +85,20 @@ struct Table {
   double (*survey)(const T* g, std::size_t n, std::int64_t& nonfinite);
 };
 
+// A chunk to walk over: x and g in one type, moments in f32.
+struct Walk {
+  void* x;
+  const void* g;
+  float *m, *v;  // v is null with one moment
+  std::size_t n;
+  std::uint64_t first;  // index of the chunk's first coordinate in its tensor
+  Stream rounding;
+};
+enum class Memory { f32, nearest, stochastic };  // the last two: bf16
+inline constexpr std::size_t kMemories = 3;
+// One chunk; or several small ones, of at most a tile each, which costs less than one at a time.
+using WalkRun = void (*)(const Prepared& rule, const Terms<float>&, const Walk* chunks, std::size_t count, Counted* counted);
+
 // bf16 in memory, f32 in the tile.
 struct Bf16Table {
   void (*load)(const std::uint16_t* in, float* out, std::size_t n);
@@ -94,6 +113,8 @@ struct Kernels {
   Table<float> f32;
   Table<double> f64;
   Bf16Table bf16;
+  // Without and with sums; null for a rule or decay that goes through fill and apply.
+  WalkRun walk[kMemories][std::variant_size_v<Rule>][std::variant_size_v<Decay>][2];
 };
 
 template <class T>

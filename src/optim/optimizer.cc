@@ -103,6 +103,7 @@ std::size_t Optimizer::add(Parameter parameter) {
   slot.moment = parameter.element == Element::f64 ? Element::f64 : p.options.moments;
   slot.looks_first = group.decay == DecaySwitch::on && portable::looks_first(group.recipe.decay);
   slot.whole_tensor = slot.looks_first || has_whole_direction(group, p.options);
+  slot.random = is_random(group.recipe.decay);
   if (const Polar* how = optim::polar_in(group.recipe.rule)) {
     optim::matrices_of(parameter.name, parameter.shape, how->blocks);
   }

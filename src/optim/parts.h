@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -44,6 +45,15 @@ void set_mask(const kernels::Kernels& kernels, const Slot& slot, const Decay& de
 void fill_and_apply(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
                     const Move& move, const Chunk& chunk, kernels::Counted& counted);
 
+// The loop that does both stages of such a slot at once; null if there is none.
+kernels::WalkRun walk_of(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
+                         const Move& move);
+
+// Runs it over one chunk, or over up to this many of at most a tile each, whose slots share the move.
+inline constexpr std::size_t kMostWalked = 32;
+void walk(kernels::WalkRun run, const Move& move, std::span<const Slot> slots, std::span<const Chunk> chunks,
+          kernels::Counted* counted);
+
 // Stage 1 alone: the chunk's part of slot.u.
 void fill_only(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Move& move, const Chunk& chunk);
 
@@ -65,14 +75,20 @@ void count_sizes(const kernels::Kernels& kernels, const Slot& slot, const Move& 
 // Sum of squares of the chunk's gradient in double; adds its non-finite entries to `nonfinite`.
 double survey_chunk(const kernels::Kernels& kernels, const Slot& slot, const Chunk& chunk, std::int64_t& nonfinite);
 
-// What all tensors of a group and compute type that are at step t share.
+// What tensors of a group share that have the same types, are at the same step t and have the same factor of StepInput.
 struct Coefficients {
-  Coefficients(std::size_t of_group, Element of_type, std::int64_t at) : group(of_group), compute(of_type), t(at) {}
   std::size_t group;
-  Element compute;
+  Element element, gradient;
   std::int64_t t;
+  double factor;
   kernels::Prepared prepared = {};  // the rule's
-  Move move;
+  Move move = {};
+  kernels::WalkRun walk = nullptr;
+
+  bool fits(const Slot& slot, double of_factor) const {
+    return t == slot.t + 1 && group == slot.group && element == slot.parameter.element && gradient == slot.parameter.gradient &&
+           factor == of_factor;
+  }
 };
 
 }  // namespace optim
@@ -90,29 +106,34 @@ struct Optimizer::Parts {
   // Scratch of step(), kept so that a step allocates nothing after the first (a singular value decomposition does).
   optim::Plan plan, whole_plan;            // of all slots taking part; of the whole-tensor ones among them
   std::vector<char> taking_part, planned;  // this step; when the plans were made
-  std::vector<optim::Move> moves;          // per slot
   std::vector<optim::Coefficients> coefficients;
-  std::vector<kernels::Counted> counted;  // per chunk of plan
-  std::vector<std::size_t> whole;         // slots of whole_plan, each once
-  std::vector<optim::Dots> chunk_dots;    // per chunk of whole_plan
-  std::vector<optim::Dots> slot_dots;     // per slot
-  std::vector<optim::SizeBins> sizes;     // per slot; empty unless its decay is binned
-  linear::Batch<float> matrices;          // directions that become orthogonal factors
+  std::vector<const optim::Coefficients*> shared;  // per slot
+  std::vector<optim::Move> moves;                  // per slot: a copy, where something is the slot's own
+  std::vector<kernels::Counted> counted;           // per chunk of plan
+  std::vector<std::size_t> whole;                  // slots of whole_plan, each once
+  std::vector<optim::Dots> chunk_dots;             // per chunk of whole_plan
+  std::vector<optim::Dots> slot_dots;              // per slot
+  std::vector<optim::SizeBins> sizes;              // per slot; empty unless its decay is binned
+  linear::Batch<float> matrices;                   // directions that become orthogonal factors
   linear::Batch<double> double_matrices;
 
   const Recipe& recipe_of(const optim::Slot& slot) const { return routing.groups[slot.group].recipe; }
+  const optim::Move& move_of(std::size_t s) const { return has_own_move(slots[s]) ? moves[s] : shared[s]->move; }
+  static bool has_own_move(const optim::Slot& slot) { return slot.whole_tensor || slot.random; }
   // Allocates moments, low halves and workspaces of slots that have none yet.
   void ensure_state();
   // The gradients' sums of squares and non-finite counts, into report.tensors.
   void survey();
-  const optim::Coefficients& coefficients_of(const optim::Slot& slot, const StepInput& input);
+  const optim::Coefficients& coefficients_of(const optim::Slot& slot, double factor, const StepInput& input);
   // What every slot taking part does in this step; throws before anything has changed.
   void resolve(const StepInput& input);
+  // The chunks of a job: all of the step, or stage 1 of whole-tensor slots.
+  void run_job(const optim::Job& job);
   // Lists and memory of whole-tensor slots, after whole_plan was made.
   void plan_whole_tensors();
   // Directions, gates and clipping of whole-tensor slots, then their stage 2.
   void finish_whole_tensors();
-  // Chunk by chunk in fixed order, so that sums do not depend on threads.
+  // The report, chunk by chunk in fixed order, so that sums do not depend on threads; every t moves on.
   void add_up();
 };
 

@@ -80,70 +80,103 @@ void Optimizer::Parts::survey() {
   }
 }
 
-const optim::Coefficients& Optimizer::Parts::coefficients_of(const optim::Slot& slot, const StepInput& input) {
-  const Element compute = compute_element(slot);
+const optim::Coefficients& Optimizer::Parts::coefficients_of(const optim::Slot& slot, double factor, const StepInput& input) {
+  const Element element = slot.parameter.element, gradient = slot.parameter.gradient;
   const std::int64_t t = slot.t + 1;
-  const auto fits = [&](const optim::Coefficients& c) { return c.group == slot.group && c.compute == compute && c.t == t; };
-  const auto found = std::find_if(coefficients.rbegin(), coefficients.rend(), fits);
-  if (found != coefficients.rend()) return *found;
-
+  for (std::size_t c = coefficients.size(); c-- > 0;) {
+    if (coefficients[c].fits(slot, factor)) return coefficients[c];
+  }
   const Group& group = routing.groups[slot.group];
-  optim::Coefficients& fresh = coefficients.emplace_back(slot.group, compute, t);
+  optim::Coefficients& fresh = coefficients.emplace_back(optim::Coefficients{slot.group, element, gradient, t, factor});
   const std::size_t rule = group.recipe.rule.index();
-  const auto prepare = compute == Element::f64 ? kernels->f64.fill[rule].prepare : kernels->f32.fill[rule].prepare;
+  const auto prepare = element == Element::f64 ? kernels->f64.fill[rule].prepare : kernels->f32.fill[rule].prepare;
   std::visit([&](const auto& r) { prepare(&r, t, fresh.prepared); }, group.recipe.rule);
   fresh.move = common_move(group, input, report.clip_scale);
   fresh.move.rule = &fresh.prepared;
+  fresh.move.wd *= factor;
+  optim::set_mask(*kernels, slot, group.decay == DecaySwitch::on ? group.recipe.decay : Decay(None{}), fresh.move);
+  fresh.walk = optim::walk_of(*kernels, slot, group.recipe, options, fresh.move);
   return fresh;
 }
 
 void Optimizer::Parts::resolve(const StepInput& input) {
   coefficients.clear();
-  coefficients.reserve(slots.size());  // moves point into it
+  coefficients.reserve(slots.size());           // others point into it
+  const optim::Coefficients* common = nullptr;  // of the tensor before
   for (std::size_t s = 0; s < slots.size(); ++s) {
     if (taking_part[s] == 0) continue;
-    const optim::Slot& slot = slots[s];
-    const optim::Coefficients& common = coefficients_of(slot, input);
-    optim::Move& move = moves[s] = common.move;
-    if (!input.tensor_factors.empty()) move.wd *= input.tensor_factors[s];
-    const bool decays = routing.groups[slot.group].decay == DecaySwitch::on;
-    optim::set_mask(*kernels, slot, decays ? slot.decay : Decay(None{}), move);
-    if (is_random(slot.decay)) {
-      move.chance = optim::random_key(options.seed, optim::Purpose::decay, common.t, slot.name_hash);
-    }
+    optim::Slot& slot = slots[s];
+    const double factor = input.tensor_factors.empty() ? 1 : input.tensor_factors[s];
+    if (common == nullptr || !common->fits(slot, factor)) common = &coefficients_of(slot, factor, input);
+    shared[s] = common;
     if (slot.parameter.element == Element::bf16 && options.rounding == Rounding::stochastic) {
-      move.rounding = optim::random_key(options.seed, optim::Purpose::rounding, common.t, slot.name_hash);
+      slot.rounding = optim::random_key(options.seed, optim::Purpose::rounding, common->t, slot.name_hash);
     }
+    if (!has_own_move(slot)) continue;
+    moves[s] = common->move;
+    if (!slot.random) continue;
+    moves[s].chance = optim::random_key(options.seed, optim::Purpose::decay, common->t, slot.name_hash);
+    if (routing.groups[slot.group].decay == DecaySwitch::on) optim::set_mask(*kernels, slot, slot.decay, moves[s]);
   }
 }
 
 void Optimizer::Parts::add_up() {
   const bool clipped = report.clip_scale != 1;  // then g as given is what the survey saw
-  for (std::size_t s = 0; s < slots.size(); ++s) {
-    const Tally before = report.tensors[s];
-    report.tensors[s] = {};
-    if (taking_part[s] != 0) report.tensors[s].count = static_cast<std::int64_t>(slots[s].count);
-    if (clipped) report.tensors[s].g2 = before.g2;
-  }
-  const auto add = [&](const optim::Chunk& chunk, const kernels::Counted& seen) {
-    Tally& tally = report.tensors[chunk.slot];
-    tally.decayed += seen.decayed;
-    tally.active += seen.active;
-    tally.x2 += seen.x2;
-    tally.u2 += seen.u2;
-    tally.budget += seen.pull;
-    tally.nonfinite += seen.nonfinite;
-    if (!clipped) tally.g2 += seen.g2;
-  };
-  for (std::size_t c = 0; c < plan.chunks.size(); ++c) add(plan.chunks[c], counted[c]);
-  for (std::size_t c = 0; c < whole_plan.chunks.size(); ++c) add(whole_plan.chunks[c], counted[plan.chunks.size() + c]);
   report.total = {};
+  std::size_t next = 0, next_whole = 0;  // chunks of both plans are in the order of their slots
   for (std::size_t s = 0; s < slots.size(); ++s) {
-    if (taking_part[s] == 0) continue;
-    const optim::Move& move = moves[s];
-    report.tensors[s].budget *= move.projects ? move.wd : move.lr * move.wd;
-    if (options.norms == Norms::off) report.tensors[s].g2 = 0;
-    report.total += report.tensors[s];
+    Tally tally;
+    if (clipped) tally.g2 = report.tensors[s].g2;
+    const auto add = [&](const optim::Plan& of, std::size_t& chunk, const kernels::Counted* seen) {
+      for (; chunk < of.chunks.size() && of.chunks[chunk].slot == s; ++chunk) {
+        tally.decayed += seen[chunk].decayed;
+        tally.active += seen[chunk].active;
+        tally.x2 += seen[chunk].x2;
+        tally.u2 += seen[chunk].u2;
+        tally.budget += seen[chunk].pull;
+        tally.nonfinite += seen[chunk].nonfinite;
+        if (!clipped) tally.g2 += seen[chunk].g2;
+      }
+    };
+    add(plan, next, counted.data());
+    add(whole_plan, next_whole, counted.data() + plan.chunks.size());
+    if (taking_part[s] != 0) {
+      const optim::Move& move = move_of(s);
+      slots[s].t += 1;
+      tally.count = static_cast<std::int64_t>(slots[s].count);
+      tally.budget *= move.projects ? move.wd : move.lr * move.wd;
+      if (options.norms == Norms::off) tally.g2 = 0;
+      report.total += tally;
+    }
+    report.tensors[s] = tally;
+  }
+}
+
+void Optimizer::Parts::run_job(const optim::Job& job) {
+  for (std::size_t c = job.first; c < job.last;) {
+    const optim::Chunk& chunk = plan.chunks[c];
+    const optim::Slot& slot = slots[chunk.slot];
+    const optim::Coefficients* common = shared[chunk.slot];
+    if (common->walk == nullptr) {
+      counted[c] = {};
+      if (slot.whole_tensor) {
+        optim::fill_only(*kernels, slot, recipe_of(slot), move_of(chunk.slot), chunk);
+      } else {
+        optim::fill_and_apply(*kernels, slot, recipe_of(slot), options, move_of(chunk.slot), chunk, counted[c]);
+      }
+      ++c;
+      continue;
+    }
+    // Small tensors that have everything in common go together.
+    std::size_t end = c + 1;
+    const auto small = [&](std::size_t i) {
+      return plan.chunks[i].count <= kernels::kTile && shared[plan.chunks[i].slot] == common;
+    };
+    if (small(c)) {
+      while (end < job.last && end - c < optim::kMostWalked && small(end)) ++end;
+    }
+    optim::walk(common->walk, common->move, slots, {plan.chunks.data() + c, end - c}, &counted[c]);
+    c = end;
   }
 }
 
@@ -159,6 +192,7 @@ const StepReport& Optimizer::step(const StepInput& input) {
     p.counted.resize(p.plan.chunks.size() + p.whole_plan.chunks.size());
     p.plan_whole_tensors();
     p.moves.resize(count);
+    p.shared.resize(count);
     p.report.tensors.resize(count);
     p.planned = p.taking_part;
   }
@@ -187,22 +221,10 @@ const StepReport& Optimizer::step(const StepInput& input) {
   }
   p.resolve(input);
 
-  optim::parallel(p.options, p.plan.jobs.size(), [&p](std::size_t j) {
-    for (std::size_t c = p.plan.jobs[j].first; c < p.plan.jobs[j].last; ++c) {
-      const optim::Chunk& chunk = p.plan.chunks[c];
-      const optim::Slot& slot = p.slots[chunk.slot];
-      p.counted[c] = {};
-      if (slot.whole_tensor) {
-        optim::fill_only(*p.kernels, slot, p.recipe_of(slot), p.moves[chunk.slot], chunk);
-      } else {
-        optim::fill_and_apply(*p.kernels, slot, p.recipe_of(slot), p.options, p.moves[chunk.slot], chunk, p.counted[c]);
-      }
-    }
-  });
+  optim::parallel(p.options, p.plan.jobs.size(), [&p](std::size_t j) { p.run_job(p.plan.jobs[j]); });
   std::fill(p.counted.begin() + static_cast<std::ptrdiff_t>(p.plan.chunks.size()), p.counted.end(), kernels::Counted{});
   p.finish_whole_tensors();
 
-  for (std::size_t s = 0; s < count; ++s) p.slots[s].t += p.taking_part[s];
   p.report.step += 1;
   p.add_up();
   return p.report;

@@ -57,7 +57,7 @@ class Tiles {
       if (slot_.low != nullptr) {
         kernels_.bf16.store_split(x_, high() + at, slot_.low + at, n);
       } else if (options.rounding == Rounding::stochastic) {
-        kernels_.bf16.store_stochastic(x_, high() + at, n, move_.rounding, at);
+        kernels_.bf16.store_stochastic(x_, high() + at, n, slot_.rounding, at);
       } else {
         kernels_.bf16.store_nearest(x_, high() + at, n);
       }
@@ -169,6 +169,41 @@ void fill_and_apply(const kernels::Kernels& kernels, const Slot& slot, const Rec
                     const Move& move, const Chunk& chunk, kernels::Counted& counted) {
   by_type(slot, move,
           [&]<class T, bool direct>() { fill_and_apply_as<T, direct>(kernels, slot, recipe, options, move, chunk, counted); });
+}
+
+kernels::WalkRun walk_of(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
+                         const Move& move) {
+  const Element element = slot.parameter.element;
+  if (element == Element::f64 || slot.parameter.gradient != element || slot.moment != Element::f32 || slot.low != nullptr ||
+      slot.whole_tensor || move.g_scale != 1 || move.by_momentum || move.projects) {
+    return nullptr;
+  }
+  const kernels::Memory memory = element == Element::f32                    ? kernels::Memory::f32
+                                 : options.rounding == Rounding::stochastic ? kernels::Memory::stochastic
+                                                                            : kernels::Memory::nearest;
+  return kernels.walk[static_cast<int>(memory)][recipe.rule.index()][move.decay][options.norms == Norms::on ? 1 : 0];
+}
+
+void walk(kernels::WalkRun run, const Move& move, std::span<const Slot> slots, std::span<const Chunk> chunks,
+          kernels::Counted* counted) {
+  kernels::Walk list[kMostWalked];
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const Chunk& chunk = chunks[c];
+    const Slot& slot = slots[chunk.slot];
+    const std::size_t offset = chunk.first * size_of(slot.parameter.element);
+    const auto moment = [&](int which) {
+      return which < slot.moments ? reinterpret_cast<float*>(slot.moment_data[which]) + chunk.first : nullptr;
+    };
+    list[c] = {static_cast<std::byte*>(slot.parameter.x) + offset,
+               static_cast<const std::byte*>(slot.parameter.g) + offset,
+               moment(0),
+               moment(1),
+               chunk.count,
+               chunk.first,
+               slot.rounding};
+    counted[c] = {};
+  }
+  run(*move.rule, terms_of<float>(move), list, chunks.size(), counted);
 }
 
 void fill_only(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Move& move, const Chunk& chunk) {

@@ -134,7 +134,7 @@ void Optimizer::Parts::finish_whole_tensors() {
       if (!looks(s)) continue;
       Move& move = moves[s];
       optim::find_odds(sizes[s]);
-      const kernels::SeenNumbers seen{dots[s].ux, dots[s].g_away, dots[s].away2, dots[s].stepped2, sizes[s].odds.data()};
+      const kernels::SeenNumbers seen{dots[s].ux, dots[s].g_away, dots[s].away2, dots[s].stepped2, {sizes[s].odds.data()}};
       if (move.projects) {
         move.wd *= portable::projection_of(slots[s].decay, seen);
       } else {

@@ -15,24 +15,25 @@
 
 namespace cautious::optim {
 
-// The caller's buffers and our state.
+// The caller's buffers and our state. What every step reads comes first: with many small tensors it decides about the time.
 struct Slot {
   Parameter parameter;
   std::size_t count = 0;  // coordinates
   std::size_t group = 0;
-  std::uint64_t name_hash = 0;
   std::int64_t t = 0;  // steps taken
-  Decay decay;         // the recipe's; the density may be its own
-
-  int moments = 0;  // of the rule
+  std::byte* moment_data[2] = {nullptr, nullptr};
+  std::int16_t* low = nullptr;  // lower halves under split rounding
+  kernels::Stream rounding;     // random bits of stochastic rounding in this step
+  int moments = 0;              // of the rule
   Element moment = Element::f32;
   bool whole_tensor = false;  // the direction or the decay needs all of u before any of x moves
   bool looks_first = false;   // the decay does
-  std::byte* moment_data[2] = {nullptr, nullptr};
-  std::int16_t* low = nullptr;  // lower halves under split rounding
-  std::vector<std::byte> x0;    // anchor, in the parameter's element type
-  std::byte* u = nullptr;       // workspace of a whole-tensor direction, in the compute type
-  bool has_state = false;       // moments, low and u are allocated
+  bool random = false;        // the decay is
+  bool has_state = false;     // moments, low and u are allocated
+  std::byte* u = nullptr;     // workspace of a whole-tensor direction, in the compute type
+  std::uint64_t name_hash = 0;
+  Decay decay;                // the recipe's; the density may be its own
+  std::vector<std::byte> x0;  // anchor, in the parameter's element type
 };
 
 // f64 computes in f64, everything else in f32.
@@ -50,7 +51,7 @@ struct Move {
   bool by_momentum = false;  // whose signs that mask compares
   bool projects = false;     // not Algorithm 1: a projection, wd holds wd r
   kernels::Prepared mask = {};
-  kernels::Stream chance, rounding;
+  kernels::Stream chance;
 };
 
 // Tensors are cut into chunks of fixed size (sums are added chunk by chunk, so bits do not depend on the number of threads),

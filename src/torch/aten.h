@@ -98,11 +98,12 @@ Words operator+(const Words& a, const B& b) {
   return {(a.of + raw(b)) & kWord};
 }
 // The product without leaving 63 bits.
-inline Words operator*(const Words& a, std::uint32_t factor) {
+inline Words operator*(const Words& a, const Words& b) {
   constexpr std::int64_t half = 0xffff;
-  const std::int64_t low = factor & half, high = factor >> 16;
+  const at::Tensor low = b.of & half, high = at::bitwise_right_shift(b.of, raw(16));
   return {(a.of * low + ((a.of * high) & half) * 0x10000) & kWord};
 }
+inline Words operator*(const Words& a, std::uint32_t b) { return a * Words{at::scalar_tensor(raw(b), a.of.options())}; }
 template <class B>
 Words operator^(const Words& a, const B& b) {
   return {a.of ^ raw(b)};

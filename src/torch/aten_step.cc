@@ -56,12 +56,14 @@ Words bits_at(const at::Tensor& index, optim::Purpose purpose, std::int64_t t, c
   return random_bits(key, random_salt(key, high), low);
 }
 
-// The random bits of index k serve two coordinates, half a tile apart (kernels/bf16.h).
+// A word serves two coordinates of a tile, a row of 16 apart (kernels/random_bits.h).
 Words rounding_chance(const Values<float>& x, std::int64_t t, const Move& move) {
-  constexpr std::int64_t tile = kernels::kTile, half = tile / 2;
-  const at::Tensor j = coordinates(x), index = at::div(j, tile, "floor") * half + j.remainder(half);
-  const Words bits = bits_at(index, optim::Purpose::rounding, t, move);
-  return select(Mask{j.remainder(tile) < half}, bits & 0xffffu, bits >> 16);
+  constexpr std::int64_t tile = kernels::kTile, row = 16;
+  const at::Tensor j = coordinates(x), first = at::div(j, tile, "floor") * 2, position = j.remainder(tile);
+  const auto bits = [&](const at::Tensor& index) { return bits_at(index, optim::Purpose::rounding, t, move); };
+  const Words c{at::div(position, 2 * row, "floor") * row + position.remainder(row)};
+  const Words word = rounding_word(rounding_key(bits(first), bits(first + 1)), spread_of(c));
+  return select(Mask{position.remainder(2 * row) < row}, first_chance(word), second_chance(word));
 }
 
 // Half words as bf16.
@@ -89,7 +91,7 @@ void store(State& state, const at::Tensor& parameter, const Values<T>& x, const 
       return;
     }
     if (parameter.scalar_type() == at::kBFloat16 && move.settings.rounding == Rounding::stochastic) {
-      parameter.copy_(as_bf16(rounded(word_of(x), rounding_chance(x, state.t, move))));
+      parameter.copy_(as_bf16(rounded(x, rounding_chance(x, state.t, move))));
       return;
     }
   }

@@ -137,19 +137,36 @@ def mix64(z):
     return z ^ (z >> 31)
 
 
-def random_bits(seed, purpose, t, n):
+def random_key(seed, purpose, t):
     name_hash = ((0xCBF29CE484222325 ^ ord("x")) * 0x100000001B3) & MASK64
     key = mix64((seed + 0x9E3779B97F4A7C15) & MASK64)
     for word in (purpose, t, name_hash):
         key = mix64((key + word) & MASK64)
+    return key
+
+
+def bits(key, j):
     with np.errstate(over="ignore"):
-        j = np.arange(n, dtype=np.uint64)
+        j = j.astype(np.uint64)
         z = (j.astype(np.uint32) ^ np.uint32(key & 0xFFFFFFFF)) * np.uint32(0x9E3779B1)
         z ^= z >> np.uint32(15)
         z += np.uint32(key >> 32) + (j >> np.uint64(32)).astype(np.uint32) * np.uint32(0x85EBCA6B)
         for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
             z = (z ^ (z >> np.uint32(shift))) * np.uint32(factor)
         return z ^ (z >> np.uint32(16))
+
+
+def random_bits(seed, purpose, t, n):
+    return bits(random_key(seed, purpose, t), np.arange(n))
+
+
+def rounding_bits(seed, t, n):
+    """What stochastic rounding adds: two coordinates, 16 apart in a block of 256, share a word of the block."""
+    key, one = random_key(seed, 2, t), np.uint32(1)
+    block, position = np.divmod(np.arange(n), 256)
+    spread = bits(0, position // 32 * 16 + position % 16 + 1) | one
+    word = spread * (bits(key, 2 * block) | one) + bits(key, 2 * block + 1)
+    return np.where(position % 32 < 16, (word ^ (word >> np.uint32(16))) & np.uint32(0xFFFF), word >> np.uint32(16))
 
 
 def odds(u, x):

@@ -198,9 +198,7 @@ class Replay(unittest.TestCase):
         x = Bf16.nearest(x)
         ours = self.run_program({"x": x, "g": g}, optimizer="sgd", lr=0.01, rounding="stochastic", seed=9)
         f32 = self.run_program({"x": x.f32(), "g": g}, optimizer="sgd", lr=0.01)["x"].view(np.uint32).ravel()
-        j = np.arange(f32.size)
-        shared = replay_numpy.random_bits(9, 2, 1, f32.size)[j // 256 * 128 + j % 128]
-        chance = np.where(j % 256 < 128, shared & np.uint32(0xFFFF), shared >> np.uint32(16))
+        chance = replay_numpy.rounding_bits(9, 1, f32.size)
         np.testing.assert_array_equal(ours["x"].bits.ravel(), (f32 + chance) >> np.uint32(16))
 
     def test_bits_do_not_depend_on_threads_and_runs(self):

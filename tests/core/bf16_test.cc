@@ -97,6 +97,24 @@ TEST(Bf16, SplitIsF32BitByBit) {
   }
 }
 
+// Bits that a block of 256 shares must not show in a sum: the number that go up has the mean and the variance of coins.
+TEST(RoundingBits, HaveTheMeanAndVarianceOfCoins) {
+  constexpr std::size_t kBlocks = 4000, kBlock = 256;
+  for (const double p : {0.01, 0.25, 0.5, 0.9}) {
+    const auto least = static_cast<std::uint32_t>(65536 * (1 - p));
+    double sum = 0, squares = 0, neighbours = 0, before = 0;
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      double up = -p * kBlock;
+      for (std::size_t i = 0; i < kBlock; ++i) up += oracle::rounding_bits(3, 1, "x", block * kBlock + i) >= least;
+      sum += up, squares += up * up, neighbours += up * before, before = up;
+    }
+    const double variance = kBlock * p * (1 - p), blocks = kBlocks;
+    EXPECT_NEAR(sum / blocks, 0, 4 * std::sqrt(variance / blocks) + 0.004) << p;
+    EXPECT_NEAR(squares / blocks / variance, 1, 0.1) << p;
+    EXPECT_NEAR(neighbours / blocks / variance, 0, 0.07) << p;
+  }
+}
+
 // One step from bf16 values in f32 tells what is rounded; stochastic rounding must add the oracle's bits to exactly that.
 TEST(Bf16, StochasticRoundingUsesTheDocumentedBits) {
   constexpr std::size_t n = 3000;

@@ -117,10 +117,14 @@ class Guarded {
   std::vector<Line> lines_;
 };
 
+// Those that this processor has.
 inline std::vector<cautious::Isa> isas() {
   std::vector<cautious::Isa> all{cautious::Isa::portable};
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back(cautious::Isa::avx2);
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) all.push_back(cautious::Isa::avx512);
+#elif defined(__aarch64__)
+  all.push_back(cautious::Isa::neon);
 #endif
   return all;
 }

@@ -16,6 +16,8 @@
 
 #include <cautious/cautious.h>
 
+#include "fixture.h"
+
 namespace cautious {
 namespace golden_test {
 
@@ -153,21 +155,11 @@ void run(const Json& one, Isa isa) {
   expect_state(optimizer, one);
 }
 
-bool available(Isa isa) {
-  if (isa != Isa::avx2) return true;
-#ifdef __x86_64__
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-#else
-  return false;
-#endif
-}
-
 TEST(Golden, EveryCaseOnEveryInstructionSet) {
   ASSERT_GT(golden()["cases"].size(), 500u);
-  for (const Isa isa : {Isa::portable, Isa::avx2}) {
-    if (!available(isa)) continue;
+  for (const Isa isa : fixture::isas()) {
     for (const Json& one : golden()["cases"]) {
-      SCOPED_TRACE(one["name"].get<std::string>() + (isa == Isa::avx2 ? " (avx2)" : " (portable)"));
+      SCOPED_TRACE(one["name"].get<std::string>() + " " + std::string(name_of(isa)));
       const std::string dtype = one["dtype"];
       if (dtype == "f64") {
         run<double, double>(one, isa);
@@ -182,9 +174,10 @@ TEST(Golden, EveryCaseOnEveryInstructionSet) {
   }
 }
 
-// Polar factors come from the machine's BLAS, whose order of summation is its own, so their bits cannot be pinned. product_test
-// compares these with the oracle and muon_test states their properties, both within tolerances.
-bool through_blas(const Recipe& recipe) {
+// Polar factors come from matrix products, which fuse a multiplication with its addition only where the processor does, so
+// their bits cannot be pinned. product_test compares these with the oracle and muon_test states their properties, both within
+// tolerances.
+bool through_products(const Recipe& recipe) {
   if (const auto* lion = std::get_if<LionK>(&recipe.rule)) return lion->k == Convex::nuclear;
   return std::holds_alternative<Muon>(recipe.rule);
 }
@@ -200,14 +193,14 @@ TEST(Golden, CoversEveryRuleAndDecay) {
     for (const std::string& name : recipe_names()) {
       const std::string rule(name_of(recipe(name).rule));
       const bool found = has([&](const Json& one) { return one["rule"] == rule && one["decay"] == decay; });
-      EXPECT_NE(found, through_blas(recipe(name))) << rule << " " << decay;
+      EXPECT_NE(found, through_products(recipe(name))) << rule << " " << decay;
       exempt += !found;
     }
     for (const std::string_view k : names_of(Convex{})) {
       Recipe lion = recipe("lion-k");
       set(lion, "k", k);
       const bool found = has([&](const Json& one) { return one["fields"].value("k", "") == k && one["decay"] == decay; });
-      EXPECT_NE(found, through_blas(lion)) << k << " " << decay;
+      EXPECT_NE(found, through_products(lion)) << k << " " << decay;
       exempt += !found;
     }
   }

@@ -64,13 +64,7 @@ inline std::uint64_t scramble(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// 32 random bits of coordinate j in the tensor's step t; purpose 1 is the random decay, 2 stochastic rounding.
-inline std::uint32_t random_bits(std::uint64_t seed, std::uint64_t purpose, std::int64_t t, const std::string& name,
-                                 std::uint64_t j) {
-  std::uint64_t key = scramble(seed + 0x9e3779b97f4a7c15ull);
-  key = scramble(key + purpose);
-  key = scramble(key + static_cast<std::uint64_t>(t));
-  key = scramble(key + name_hash(name));
+inline std::uint32_t bits_of(std::uint64_t key, std::uint64_t j) {
   std::uint32_t z = static_cast<std::uint32_t>(j) ^ static_cast<std::uint32_t>(key);
   z *= 0x9e3779b1u;
   z ^= z >> 15;
@@ -82,10 +76,23 @@ inline std::uint32_t random_bits(std::uint64_t seed, std::uint64_t purpose, std:
   return z ^ (z >> 16);
 }
 
-// The 16 of them that stochastic rounding adds: two coordinates, 128 apart in a block of 256, share 32 bits.
+// 32 random bits of coordinate j in the tensor's step t; purpose 1 is the random decay, 2 stochastic rounding.
+inline std::uint32_t random_bits(std::uint64_t seed, std::uint64_t purpose, std::int64_t t, const std::string& name,
+                                 std::uint64_t j) {
+  std::uint64_t key = scramble(seed + 0x9e3779b97f4a7c15ull);
+  key = scramble(key + purpose);
+  key = scramble(key + static_cast<std::uint64_t>(t));
+  key = scramble(key + name_hash(name));
+  return bits_of(key, j);
+}
+
+// What stochastic rounding adds: two coordinates, 16 apart in a block of 256, share a word of the block.
 inline std::uint32_t rounding_bits(std::uint64_t seed, std::int64_t t, const std::string& name, std::uint64_t j) {
-  const std::uint32_t z = random_bits(seed, 2, t, name, j / 256 * 128 + j % 128);
-  return j % 256 < 128 ? z & 0xffffu : z >> 16;
+  const std::uint64_t block = j / 256, at = j % 256;
+  const std::uint32_t factor = random_bits(seed, 2, t, name, 2 * block) | 1u;
+  const std::uint32_t word =
+      (bits_of(0, at / 32 * 16 + at % 16 + 1) | 1u) * factor + random_bits(seed, 2, t, name, 2 * block + 1);
+  return at % 32 < 16 ? (word ^ word >> 16) & 0xffffu : word >> 16;
 }
 
 inline int sign_of(double a) { return a > 0 ? 1 : a < 0 ? -1 : 0; }

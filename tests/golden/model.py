@@ -63,9 +63,11 @@ def bf16_nearest(a):
 
 
 def bf16_stochastic(a, key, j):
-    """Two coordinates, 128 apart in a block of 256, share 32 random bits."""
-    z = random_bits(key, j // 256 * 128 + j % 128)
-    chance = z & 0xFFFF if j % 256 < 128 else z >> 16
+    """Two coordinates, 16 apart in a block of 256, share a word: a fixed number times one of the block, plus another."""
+    block, position = divmod(j, 256)
+    spread = random_bits(0, position // 32 * 16 + position % 16 + 1) | 1
+    word = (spread * (random_bits(key, 2 * block) | 1) + random_bits(key, 2 * block + 1)) & 0xFFFFFFFF
+    chance = (word ^ word >> 16) & 0xFFFF if position % 32 < 16 else word >> 16
     return f32_of((f32_bits(a) + chance) & 0xFFFF0000) if math.isfinite(a) else a
 
 

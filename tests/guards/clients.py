@@ -1,9 +1,11 @@
-"""A private header earns its file: something besides its own .cc includes it, and if that is one file only, then from another room."""
+"""A private header earns its file: something besides its own .cc includes it, and if that is one file only, then from another
+room, or the two would be too long for one."""
 import collections
 import re
 
 from tree import files, finish, read
 
+LONGEST = 350  # as in text.py
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 
 
@@ -11,12 +13,16 @@ def room(path):
     return "/".join(path.parts[:2]) if path.parts[0] == "src" else path.parts[0]
 
 
+def lines(path):
+    return read(path).count("\n")
+
+
 def named(path):
     """How an #include names a header: from src/ or from the root."""
     return str(path.relative_to("src") if path.parts[0] == "src" else path)
 
 
-sources = list(files("src", "lab", "bench", suffixes={".h", ".cc"}))
+sources = list(files("src", "lab", "bench", suffixes={".h", ".cc", ".cu"}))
 headers = {named(path): path for path in sources if path.suffix == ".h"}
 clients = collections.defaultdict(set)
 for path in sources:
@@ -29,6 +35,6 @@ for name, header in headers.items():
     users = clients[name]
     if not users:
         faults.append(f"{header}: nothing includes it but its own .cc or a test; fold it into the .cc or remove it")
-    elif len(users) == 1 and all(room(user) == room(header) for user in users):
+    elif len(users) == 1 and all(room(user) == room(header) and lines(user) + lines(header) <= LONGEST for user in users):
         faults.append(f"{header}: only {next(iter(users))} includes it; fold it into that file")
 finish(faults, len(headers))

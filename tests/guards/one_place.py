@@ -6,7 +6,7 @@ from tree import files, finish, read
 
 # Where they are, and how often: the three masks of decays.h and the count of active coordinates in each loop; the decay term of
 # Algorithm 1 itself.
-MASKS = {"include/cautious/decays.h": 3, "src/kernels/algorithm1.h": 2, "src/torch/aten_step.cc": 1}
+MASKS = {"include/cautious/decays.h": 3, "src/kernels/apply.h": 2, "src/kernels/grid.h": 1, "src/torch/aten_step.cc": 1}
 TERMS = {"src/kernels/algorithm1.h": 1}
 
 U = r"(?<!\w)(?:u|g|d|grads?|gradients?|updates?|directions?|dir)_?(?!\w)"
@@ -87,7 +87,7 @@ OTHER = [
 faults = [f"the guard does not see this as {what}: {sample}" for sample in AGAIN
           for what, patterns in (("a mask", MASK), ("a decay term", TERM)) if not count(patterns, plain(sample))]
 faults += [f"the guard takes this for Algorithm 1: {sample}" for sample in OTHER if count(MASK + TERM, plain(sample))]
-code = {str(path): plain(read(path)) for path in files("include", "src", suffixes={".h", ".cc"})}
+code = {str(path): plain(read(path)) for path in files("include", "src", suffixes={".h", ".cc", ".cu"})}
 for what, patterns, expected in (("a mask", MASK, MASKS), ("a decay term", TERM, TERMS)):
     for path, text in code.items():
         found, allowed = count(patterns, text), expected.get(path, 0)

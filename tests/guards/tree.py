@@ -3,7 +3,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-TEXT = {".h", ".cc", ".c", ".py", ".sh", ".cmake", ".md", ".json", ".in", ".txt", ".toml"}
+TEXT = {".h", ".cc", ".cu", ".c", ".py", ".sh", ".cmake", ".md", ".json", ".in", ".txt", ".toml"}
 NOT_OURS = {".git", "build", "out", "__pycache__"}
 
 

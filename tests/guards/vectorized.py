@@ -1,5 +1,5 @@
-"""The kernels run on whole AVX registers. Reads the instructions of tile_probe.cc as each compiler makes them; a benchmark is
-still needed, since a vector loop can be slow. usage: vectorized.py ROOT "FLAGS" COMPILER..."""
+"""The kernels run on whole AVX registers. Reads the instructions of the hottest functions of kernels.cc as each compiler makes
+them; a benchmark is still needed, since a vector loop can be slow. usage: vectorized.py ROOT OBJECT ["FLAGS" COMPILER]"""
 import pathlib
 import re
 import subprocess
@@ -8,51 +8,55 @@ import tempfile
 
 from tree import ROOT, finish
 
-# Probe -> instructions that must appear on ymm registers, and how often their scalar forms may appear. Buffers that come in a
-# struct may overlap for all the compiler knows: it keeps one scalar copy of the loop (two fused multiply-adds) for that case.
-FMA, FMA_OR_COPY = ("vfn?madd...ps", 0), ("vfn?madd...ps", 2)
-PROBES = {
-    "probe_fill_adam": [("vsqrtps", 0), ("vdivps", 0), FMA],
-    "probe_fill_lion": [FMA],
-    "probe_fill_sgdm": [FMA],
-    "probe_apply_cautious": [FMA_OR_COPY],
-    "probe_apply_cautious_sums": [FMA_OR_COPY],
-    "probe_apply_decoupled": [FMA_OR_COPY],
-    "probe_apply_random": [FMA_OR_COPY, ("vpmulld", 0)],
-    "probe_store_stochastic": [("vpmulld", 0)],
-    "probe_sum_squares": [FMA],
-    "probe_sum_abs": [("vaddps", 0)],
+FMA = "vfn?madd...ps"
+SIDE = "side_by_side<cautious::{}, cautious::{}, cautious::avx2::{}, {}>"
+# Function -> instructions that must appear on ymm registers and nowhere in their scalar form.
+WANTED = {
+    SIDE.format("Adam", "Cautious", "InF32", "false"): ["vsqrtps", "vdivps", FMA],
+    SIDE.format("Adam", "Cautious", "InF32", "true"): ["vsqrtps", "vdivps", FMA],
+    SIDE.format("Adam", "Cautious", "InBf16AtRandom", "false"): ["vsqrtps", "vdivps", FMA, "vpmulld"],
+    SIDE.format("Adam", "Decoupled", "InF32", "false"): ["vsqrtps", "vdivps", FMA],
+    SIDE.format("Lion", "Cautious", "InF32", "false"): [FMA, "vminps", "vmaxps"],
+    SIDE.format("Sgdm", "Cautious", "InF32", "false"): [FMA],
+    "fill<cautious::Adam, float>": ["vsqrtps", "vdivps", FMA],
+    "apply<cautious::Cautious, false, false, float>": [FMA],
+    "apply<cautious::Cautious, true, false, float>": [FMA],
+    "apply<cautious::Random, false, false, float>": [FMA, "vpmulld"],
 }
 
 
-def instructions(compiler, flags, out):
-    """Function name -> its lines of assembly."""
-    command = [compiler, "-std=c++20", *flags, "-w", "-DCAUTIOUS_ISA=avx2", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}",
-               "-c", str(ROOT / "tests/guards/tile_probe.cc"), "-o", str(out)]
-    subprocess.run(command, check=True)
-    text = subprocess.run(["objdump", "-dC", "--no-show-raw-insn", str(out)], check=True, capture_output=True, text=True).stdout
+def functions(kernels):
+    """Demangled name -> lines of assembly."""
+    text = subprocess.run(["objdump", "-dC", "--no-show-raw-insn", str(kernels)], check=True, capture_output=True, text=True).stdout
     found = {}
     for block in text.split("\n\n"):
         head, _, body = block.partition("\n")
-        name = re.search(r"::(probe_\w+)\(", head)
-        if name:
-            found[name[1]] = body
+        if head.endswith(">:"):
+            found[head] = body
     return found
 
 
-flags, compilers = sys.argv[2].split(), sys.argv[3:]
-faults, checked = [], 0
-with tempfile.TemporaryDirectory() as folder:
-    for compiler in compilers:
-        code = instructions(compiler, flags, pathlib.Path(folder) / "probe.o")
-        for probe, wanted in PROBES.items():
-            body = code.get(probe, "")
-            for pattern, scalars_allowed in wanted:
-                checked += 1
-                if not re.search(rf"\b{pattern}\b.*%ymm", body):
-                    faults.append(f"{compiler}: {probe} has no {pattern} on ymm: the loop is not vectorized")
-                scalar = re.sub("p([sd])$", r"s\1", pattern)
-                count = len(re.findall(rf"\b{scalar}\b", body)) if scalar != pattern else 0
-                if count > scalars_allowed:
-                    faults.append(f"{compiler}: {probe} has {count} scalar {scalar}, at most {scalars_allowed} expected")
-finish(faults, checked)
+def faults_of(compiler, code):
+    for function, wanted in WANTED.items():
+        bodies = [body for name, body in code.items() if function in name]
+        if len(bodies) != 1:
+            yield f"{compiler}: {len(bodies)} functions are named {function}, 1 expected"
+            continue
+        for pattern in wanted:
+            if not re.search(rf"\b{pattern}\b.*%ymm", bodies[0]):
+                yield f"{compiler}: {function} has no {pattern} on ymm: it is not vectorized"
+            scalar = re.sub("ps$", "ss", pattern)
+            if scalar != pattern and re.search(rf"\b{scalar}\b", bodies[0]):
+                yield f"{compiler}: {function} has {scalar}: it is not vectorized throughout"
+
+
+kernels, other = sys.argv[2], sys.argv[3:]
+faults = list(faults_of("the build", functions(kernels)))
+if other:
+    flags, compiler = other
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "kernels.o"
+        subprocess.run([compiler, "-std=c++20", *flags.split(), "-w", "-DCAUTIOUS_ISA=avx2", f"-I{ROOT / 'include'}",
+                        f"-I{ROOT / 'src'}", "-c", str(ROOT / "src/kernels/kernels.cc"), "-o", str(out)], check=True)
+        faults += faults_of(compiler, functions(out))
+finish(faults, len(WANTED))

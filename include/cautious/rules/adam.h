@@ -27,12 +27,13 @@ template <class T>
 auto direction(const Adam& a, std::int64_t t) {
   const double c1 = unbias(a.beta1, t), c2 = unbias(a.beta2, t);
   const T eps = T(a.eps / c1);
-  return [b1 = T(a.beta1), r1 = T(1 - a.beta1), b2 = T(a.beta2), r2 = T(1 - a.beta2), k = T(sqrt(c2) / c1),
-          e = eps > kSmallest<T> ? eps : kSmallest<T>](auto g, auto& m, auto& v) {
-    m = mix(m, g, b1, r1);
-    v = mix(v, g * g, b2, r2);
-    return m / fma(k, sqrt(v), e);
-  };
+  return InTwoParts{
+      [b1 = T(a.beta1), r1 = T(1 - a.beta1), b2 = T(a.beta2), r2 = T(1 - a.beta2)](auto g, auto& m, auto& v) {
+        m = mix(m, g, b1, r1);
+        v = mix(v, g * g, b2, r2);
+        return sqrt(v);
+      },
+      [k = T(sqrt(c2) / c1), e = eps > kSmallest<T> ? eps : kSmallest<T>](auto root, auto m) { return m / fma(k, root, e); }};
 }
 
 }  // namespace CAUTIOUS_ISA

@@ -11,6 +11,7 @@ namespace cautious {
 
 struct Lion {
   static constexpr std::string_view name = "lion";
+  static constexpr bool unit = true;  // entries of u are 1, -1, 0 or NaN
   double beta1 = 0.9, beta2 = 0.99;
   static constexpr auto fields() {
     return std::tuple{Field{"beta1", &Lion::beta1, kMomentum, "interpolation of the direction"},
