@@ -45,23 +45,39 @@ struct Product {
   T* room;  // kStrips numbers
 };
 
+// A vector anywhere in memory. (An attribute of the vector type itself is lost in templates: its alignment under clang, all of
+// it under GCC where the type is an argument.)
+template <class T, int bytes>
+struct [[gnu::packed, gnu::may_alias]] Anywhere {
+  typedef T Vector __attribute__((vector_size(bytes)));
+  Vector of;
+};
+template <int bytes, class T>
+[[gnu::always_inline]] inline const Anywhere<T, bytes>& in_memory(const T* at) {
+  return *reinterpret_cast<const Anywhere<T, bytes>*>(at);
+}
+template <int bytes, class T>
+[[gnu::always_inline]] inline Anywhere<T, bytes>& in_memory(T* at) {
+  return *reinterpret_cast<Anywhere<T, bytes>*>(at);
+}
+
 // c [kTall, two vectors] = alpha a b, or that added to c.
 template <class T, int bytes>
 [[gnu::always_inline]] inline void tile(int inner, T alpha, View<T> a, const T* b, bool add, T* c, std::ptrdiff_t stride) {
-  typedef T Vector __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
+  typedef T Vector __attribute__((vector_size(bytes)));
   constexpr int lanes = bytes / static_cast<int>(sizeof(T));
   Vector sums[kTall][2] = {};
   const T* from = a.data;
   for (int k = 0; k < inner; ++k, from += a.right, b += 2 * lanes) {
-    const Vector b0 = *reinterpret_cast<const Vector*>(b), b1 = *reinterpret_cast<const Vector*>(b + lanes);
+    const Vector b0 = in_memory<bytes>(b).of, b1 = in_memory<bytes>(b + lanes).of;
 #pragma GCC unroll 6
     for (int r = 0; r < kTall; ++r) sums[r][0] += from[r * a.down] * b0, sums[r][1] += from[r * a.down] * b1;
   }
 #pragma GCC unroll 6
   for (int r = 0; r < kTall; ++r, c += stride) {
-    Vector *c0 = reinterpret_cast<Vector*>(c), *c1 = reinterpret_cast<Vector*>(c + lanes);
-    *c0 = add ? *c0 + alpha * sums[r][0] : alpha * sums[r][0];
-    *c1 = add ? *c1 + alpha * sums[r][1] : alpha * sums[r][1];
+    auto &c0 = in_memory<bytes>(c), &c1 = in_memory<bytes>(c + lanes);
+    c0.of = add ? c0.of + alpha * sums[r][0] : alpha * sums[r][0];
+    c1.of = add ? c1.of + alpha * sums[r][1] : alpha * sums[r][1];
   }
 }
 
@@ -113,13 +129,15 @@ template <class T, int bytes>
 // to [4, 4] = from^T.
 template <class T>
 void turn_four(const T* from, std::ptrdiff_t from_stride, T* to, std::ptrdiff_t to_stride) {
-  typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
-  const auto in = [&](int j) -> const Four& { return *reinterpret_cast<const Four*>(from + j * from_stride); };
-  const auto out = [&](int j) -> Four& { return *reinterpret_cast<Four*>(to + j * to_stride); };
-  const Four a = __builtin_shufflevector(in(0), in(1), 0, 4, 1, 5), b = __builtin_shufflevector(in(0), in(1), 2, 6, 3, 7);
-  const Four c = __builtin_shufflevector(in(2), in(3), 0, 4, 1, 5), d = __builtin_shufflevector(in(2), in(3), 2, 6, 3, 7);
-  out(0) = __builtin_shufflevector(a, c, 0, 1, 4, 5), out(1) = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-  out(2) = __builtin_shufflevector(b, d, 0, 1, 4, 5), out(3) = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+  constexpr int bytes = 4 * sizeof(T);
+  const auto in = [&](int j) -> const Anywhere<T, bytes>& { return in_memory<bytes>(from + j * from_stride); };
+  const auto out = [&](int j) -> Anywhere<T, bytes>& { return in_memory<bytes>(to + j * to_stride); };
+  const Four one = in(0).of, two = in(1).of, three = in(2).of, four = in(3).of;
+  const Four a = __builtin_shufflevector(one, two, 0, 4, 1, 5), b = __builtin_shufflevector(one, two, 2, 6, 3, 7);
+  const Four c = __builtin_shufflevector(three, four, 0, 4, 1, 5), d = __builtin_shufflevector(three, four, 2, 6, 3, 7);
+  out(0).of = __builtin_shufflevector(a, c, 0, 1, 4, 5), out(1).of = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  out(2).of = __builtin_shufflevector(b, d, 0, 1, 4, 5), out(3).of = __builtin_shufflevector(b, d, 2, 3, 6, 7);
 }
 
 // Panels of `wide` columns, each row after row; zeros for columns that are missing.

@@ -152,8 +152,9 @@ TEST(InstructionSets, GiveTheSameBits) {
       check(float{}, recipe, {});
       check(double{}, recipe, busy(1));
       check(Bf16{}, recipe, busy(1));
+      const bool walks = decay == "none" || decay == "decoupled" || decay == "cautious";
       for (const auto rounding : {cautious::Rounding::nearest, cautious::Rounding::stochastic}) {
-        check(Bf16{}, recipe, Options{.rounding = rounding, .parallel_for = {}});
+        if (walks) check(Bf16{}, recipe, Options{.rounding = rounding, .parallel_for = {}});
       }
       Options split;
       split.rounding = cautious::Rounding::split;
