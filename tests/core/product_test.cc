@@ -1,8 +1,8 @@
 // Rules x decays x element types x instruction sets x sizes x misalignment against the oracle. Each step starts the oracle from
 // the library's own state, so that what is measured is one step's rounding: half a unit in the last place of x, plus a few
-// units of the terms of the change. Muon and nuclear, whose direction is made by matrix products, have matrices instead of sizes and run
-// under every coupling and schedule; their u may be off by 2e-5 of its largest entry in f32 and by 4e-14 in f64, more where the
-// schedule is steep.
+// units of the terms of the change. Muon and nuclear, whose direction is made by matrix products, have matrices instead of
+// sizes and run under every coupling and schedule; their u may be off by 2e-5 of its largest entry in f32 and by 4e-14 in f64,
+// more where the schedule is steep.
 #include <cautious/cautious.h>
 #include <gtest/gtest.h>
 
