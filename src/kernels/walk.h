@@ -78,7 +78,7 @@ struct InBf16AtRandom : InBf16 {
   template <class At>
   static void store(At at, std::uint16_t* to, Pack<float> x, std::size_t i, const Key& key) {
     const std::size_t pair = i / (2 * kColumns), column = i % kColumns;
-    const Words<float> word = rounding_word<Words<float>>(key, Full{}.load(kSpread.words + pair * kColumns + column));
+    const auto word = rounding_word<Words<float>>(key, Full{}.load(kSpread.words + pair * kColumns + column));
     const bool second = i / kColumns % 2 == 1;
     at.store(to, rounded(x, second ? second_chance(word) : first_chance(word)));
   }

@@ -49,7 +49,7 @@ struct Product {
 // it under GCC where the type is an argument.)
 template <class T, int bytes>
 struct [[gnu::packed, gnu::may_alias]] Anywhere {
-  typedef T Vector __attribute__((vector_size(bytes)));
+  typedef T Vector __attribute__((vector_size(bytes)));  // NOLINT(modernize-use-using)
   Vector of;
 };
 template <int bytes, class T>
@@ -64,7 +64,7 @@ template <int bytes, class T>
 // c [kTall, two vectors] = alpha a b, or that added to c.
 template <class T, int bytes>
 [[gnu::always_inline]] inline void tile(int inner, T alpha, View<T> a, const T* b, bool add, T* c, std::ptrdiff_t stride) {
-  typedef T Vector __attribute__((vector_size(bytes)));
+  using Vector = typename Anywhere<T, bytes>::Vector;
   constexpr int lanes = bytes / static_cast<int>(sizeof(T));
   Vector sums[kTall][2] = {};
   const T* from = a.data;
@@ -129,8 +129,8 @@ template <class T, int bytes>
 // to [4, 4] = from^T.
 template <class T>
 void turn_four(const T* from, std::ptrdiff_t from_stride, T* to, std::ptrdiff_t to_stride) {
-  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
   constexpr int bytes = 4 * sizeof(T);
+  using Four = typename Anywhere<T, bytes>::Vector;
   const auto in = [&](int j) -> const Anywhere<T, bytes>& { return in_memory<bytes>(from + j * from_stride); };
   const auto out = [&](int j) -> Anywhere<T, bytes>& { return in_memory<bytes>(to + j * to_stride); };
   const Four one = in(0).of, two = in(1).of, three = in(2).of, four = in(3).of;
@@ -258,6 +258,7 @@ void multiply(T alpha, Block<const T> a, Transpose of_a, Block<const T> b, Trans
   }
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define CAUTIOUS_MULTIPLY(T)                                                                      \
   template void transpose(Block<const T>, Block<T>);                                              \
   template void pack(Block<const T>, Transpose, T*);                                              \
@@ -266,5 +267,6 @@ void multiply(T alpha, Block<const T> a, Transpose of_a, Block<const T> b, Trans
 CAUTIOUS_MULTIPLY(float);
 CAUTIOUS_MULTIPLY(double);
 #undef CAUTIOUS_MULTIPLY
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace cautious::linear

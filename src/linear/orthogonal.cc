@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "linear/blas.h"
 #include "linear/norm.h"
 #include "linear/products.h"
 

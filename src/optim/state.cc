@@ -102,7 +102,7 @@ void ask_for_huge_pages([[maybe_unused]] std::byte* memory, [[maybe_unused]] std
   constexpr std::size_t kHuge = std::size_t{2} << 20;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   const std::uintptr_t first = rounded_up(begin, kHuge), last = (begin + bytes) / kHuge * kHuge;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  if (first < last) madvise(memory + (first - begin), last - first, MADV_HUGEPAGE);
 #endif
 }
 
