@@ -4,6 +4,8 @@
 #include <atomic>
 #include <functional>
 
+#include "linear/multiply.h"
+
 namespace cautious::linear {
 namespace {
 
@@ -22,6 +24,7 @@ double time_apart(const std::vector<Task<T>>& tasks, std::size_t first, int thre
 
 template <class T>
 void Batch<T>::plan(int threads) {
+  if (!tasks_.empty()) have_rooms<T>(threads);
   std::stable_sort(tasks_.begin(), tasks_.end(), [](const auto& a, const auto& b) { return cost(a) > cost(b); });
   shared_ = 0;
   double best = time_apart(tasks_, 0, threads), together = 0;

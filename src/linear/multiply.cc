@@ -7,7 +7,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cautious::linear {
@@ -194,11 +197,41 @@ void run(const Product<T>& p) {
   run_16(p);
 }
 
-template <class T, class Tag>
-T* room(std::size_t count) {
-  thread_local std::vector<T> memory;
-  if (memory.size() < count) memory.resize(count);
-  return memory.data();
+// Where the factors of one product at a time are gathered and packed.
+template <class T>
+struct Room {
+  std::vector<T> left = std::vector<T>(kStrips), right = std::vector<T>(packed_size(kDeep, kBroad));
+};
+
+// Rooms that no product is in, whatever its thread.
+template <class T>
+class Rooms {
+ public:
+  std::unique_ptr<Room<T>> enter() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<Room<T>>();
+    std::unique_ptr<Room<T>> room = std::move(free_.back());
+    free_.pop_back();
+    return room;
+  }
+  void leave(std::unique_ptr<Room<T>> room) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(room));
+  }
+  void have(std::size_t count) {
+    const std::lock_guard lock(mutex_);
+    free_.reserve(count);
+    while (free_.size() < count) free_.push_back(std::make_unique<Room<T>>());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Room<T>>> free_;
+};
+template <class T>
+Rooms<T>& rooms() {
+  static Rooms<T> all;
+  return all;
 }
 
 template <class T>
@@ -230,7 +263,9 @@ void pack(Block<const T> b, Transpose of_b, T* packed) {
 
 template <class T>
 void multiply_packed(T alpha, Block<const T> a, Transpose of_a, const T* packed, Into into, Block<T> c, Entries entries) {
-  run(Product<T>{alpha, view(a, of_a), packed, inner_of(a, of_a), into, c, entries, room<T, struct LeftRoom>(kStrips)});
+  std::unique_ptr<Room<T>> room = rooms<T>().enter();
+  run(Product<T>{alpha, view(a, of_a), packed, inner_of(a, of_a), into, c, entries, room->left.data()});
+  rooms<T>().leave(std::move(room));
 }
 
 template <class T>
@@ -238,8 +273,8 @@ void multiply(T alpha, Block<const T> a, Transpose of_a, Block<const T> b, Trans
               Entries entries) {
   const View<T> left = view(a, of_a), right = view(b, of_b);
   const int inner = inner_of(a, of_a), wide = 2 * kVector / static_cast<int>(sizeof(T));
-  T* packed = room<T, struct RightRoom>(packed_size(std::min(inner, kDeep), std::min(c.cols, kBroad)));
-  T* strips = room<T, struct LeftRoom>(kStrips);
+  std::unique_ptr<Room<T>> room = rooms<T>().enter();
+  T *packed = room->right.data(), *strips = room->left.data();
   for (int j = 0; j < c.cols; j += kBroad) {
     const int cols = std::min(kBroad, c.cols - j), i = entries == Entries::lower ? j : 0;
     const Block<T> out{c.data + static_cast<std::ptrdiff_t>(i) * c.stride + j, c.rows - i, cols, c.stride};
@@ -256,10 +291,17 @@ void multiply(T alpha, Block<const T> a, Transpose of_a, Block<const T> b, Trans
                      strips});
     }
   }
+  rooms<T>().leave(std::move(room));
+}
+
+template <class T>
+void have_rooms(int threads) {
+  rooms<T>().have(static_cast<std::size_t>(threads));
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define CAUTIOUS_MULTIPLY(T)                                                                      \
+  template void have_rooms<T>(int);                                                               \
   template void transpose(Block<const T>, Block<T>);                                              \
   template void pack(Block<const T>, Transpose, T*);                                              \
   template void multiply_packed(T, Block<const T>, Transpose, const T*, Into, Block<T>, Entries); \

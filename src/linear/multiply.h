@@ -31,6 +31,10 @@ template <class T>
 void multiply(T alpha, Block<const T> a, Transpose of_a, Block<const T> b, Transpose of_b, Into into, Block<T> c,
               Entries entries = Entries::all);
 
+// Makes the memory that so many products at a time need; without it, they make it when they need it.
+template <class T>
+void have_rooms(int threads);
+
 // to = from^T; they do not overlap.
 template <class T>
 void transpose(Block<const T> from, Block<T> to);
