@@ -8,6 +8,7 @@ packages=(
   nlohmann-json3-dev libfmt-dev libcli11-dev                          # library, program
   libopenblas-openmp-dev                                              # matrix products, singular values
   libtomlplusplus-dev libpcre2-dev libssl-dev zlib1g-dev              # configuration, tokenizers, checksums, compressed text
+  libpng-dev libjpeg62-turbo-dev                                      # images
   libboost-math-dev                                                   # statistics
   libboost-dev libeigen3-dev coinor-libclp-dev                        # the laboratory: flows, matrices, linear programs
   libcpp-httplib-dev                                                  # the page of `cautious watch`

@@ -1,4 +1,4 @@
-# Files against programs that are not ours: numpy's view of safetensors, a fuzzer, event files by protobuf and crcmod,
+# Files against programs that are not ours: numpy's view of safetensors, fuzzers, event files by protobuf and crcmod,
 # reports in a browser; and the golden vectors, which are what their script makes, byte by byte.
 function(cautious_writer name source)
   add_executable(${name} ${source})
@@ -29,6 +29,5 @@ add_test(NAME golden_is_reproducible
 set_tests_properties(golden_is_reproducible PROPERTIES LABELS fast TIMEOUT 300)
 
 find_program(CAUTIOUS_CLANGXX clang++ REQUIRED)
-add_test(NAME safetensors_fuzz
-  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/run.sh ${CMAKE_CURRENT_BINARY_DIR}/safetensors_fuzz)
-set_tests_properties(safetensors_fuzz PROPERTIES LABELS slow TIMEOUT 600)
+add_test(NAME fuzz COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/run.sh ${CMAKE_CURRENT_BINARY_DIR}/fuzz)
+set_tests_properties(fuzz PROPERTIES LABELS slow TIMEOUT 600)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -9,8 +10,13 @@ namespace cautious::base {
 
 bool is_gzip(std::span<const std::byte> bytes);
 
-// The content of all members, one after the other. Damaged or cut short: an Error(Fault::data) that names `file`; no memory for
-// the content: an Error(Fault::failure).
-std::string gunzip(std::span<const std::byte> bytes, const std::string& file);
+// The most that a byte can become: what claims more is refused before anything is decompressed.
+inline constexpr std::size_t kMostInflation = 1032;
+
+// The content of all members, one after the other, or its first `most` bytes where there are more; what follows these is not
+// looked at. Damaged or cut short: an Error(Fault::data) that names `file`; no memory for the content: an
+// Error(Fault::failure).
+std::string gunzip(std::span<const std::byte> bytes, const std::string& file,
+                   std::size_t most = std::numeric_limits<std::size_t>::max());
 
 }  // namespace cautious::base

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -181,6 +182,19 @@ std::string to_line(const std::vector<FieldInfo>& fields) {
   std::string line;
   for (const FieldInfo& field : fields) line += fmt::format("{}{}={}", line.empty() ? "" : " ", field.name, field.value);
   return line;
+}
+
+std::string to_base64(std::string_view bytes) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string result;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    }
+    for (std::size_t k = 0; k < 4; ++k) result += i + k > bytes.size() ? '=' : kLetters[group >> (18 - 6 * k) & 63];
+  }
+  return result;
 }
 
 }  // namespace base

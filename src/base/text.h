@@ -102,5 +102,7 @@ auto with_context(const std::string& where, const Call& call) {
   }
 }
 
+std::string to_base64(std::string_view bytes);
+
 }  // namespace base
 }  // namespace cautious

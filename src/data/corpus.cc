@@ -56,45 +56,12 @@ Files files_below(const Path& folder) try {
   throw Error(Fault::data, fmt::format("{}: cannot read the folder: {}", folder.string(), error.code().message()));
 }
 
-// What `cautious data get` must be told for this cache; nothing for the one it takes by itself.
-std::string cache_option(const Path& cache) {
-  bool usual = false;
-  try {
-    usual = cache == default_cache();
-  } catch (const Error&) {
-  }
-  return usual ? "" : fmt::format(" --cache {}", cache.string());
-}
-
-Files files_of_set(const KnownSet& set, const Path& cache) {
-  if (set.content != Content::text)
-    throw Error(Fault::usage, fmt::format("'{}' is a set of {}, not of text", set.name,
-                                          set.content == Content::images ? "images" : "tokenizers"));
-  if (!fetched(set, cache))
-    throw Error(Fault::data, fmt::format("'{}' is not in {}; get it: cautious data get {}{}", set.name,
-                                         place_of(set, cache).parent_path().string(), set.name, cache_option(cache)));
-  return files_below(place_of(set, cache));
-}
-
-[[noreturn]] void no_such(const std::string& name, const std::string& key) {
-  if (name.find_first_of("/.") != name.npos)
-    throw Error(Fault::data, fmt::format("{}: no file or folder {}", key, base::in_quotes(name)));
-  std::vector<std::string_view> texts;
-  for (const KnownSet& set : known_sets()) {
-    if (set.content == Content::text) texts.push_back(set.name);
-  }
-  throw Error(Fault::usage, fmt::format("{}: {}", key, base::unknown("file, folder or known set", name, texts)));
-}
-
 Files files_of_name(const std::string& name, const std::string& key, const Path& cache) {
   std::error_code none;
   const auto status = std::filesystem::status(name, none);
   if (std::filesystem::is_directory(status)) return files_below(name);
   if (std::filesystem::exists(status)) return {name};
-  const auto& sets = known_sets();
-  const auto set = std::find_if(sets.begin(), sets.end(), [&](const KnownSet& known) { return known.name == name; });
-  if (set == sets.end()) no_such(name, key);
-  return files_of_set(*set, cache);
+  return files_below(place_named(name, Content::text, key, cache));
 }
 
 // In the order of `names`: a file itself, a folder's files below it with a known suffix, sorted by path, a fetched known set's

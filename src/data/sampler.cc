@@ -1,41 +1,16 @@
-// An epoch's order is a Feistel network over the smallest even number of bits that holds every window's number; a result that
-// is not a window goes through the network again (cycle walking), which keeps it a permutation of the windows.
 #include "data/sampler.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include <cautious/error.h>
 #include "base/hash.h"
+#include "data/permutation.h"
 
 namespace cautious::data {
 namespace {
-
-constexpr int kRounds = 8;
-constexpr std::uint64_t kLeastHalf = 4;  // bits: below, a network reaches only few of the orders
-
-using base::kGolden;
-
-std::uint64_t key_of(std::uint64_t seed, std::uint64_t epoch) {
-  return base::mix64(base::mix64(seed + kGolden) + (epoch + 1) * kGolden);
-}
-
-std::uint64_t permuted(std::uint64_t x, std::uint64_t count, std::uint64_t key) {
-  const auto half = std::max<std::uint64_t>(kLeastHalf, (std::bit_width(count - 1) + 1u) / 2);
-  const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
-  do {
-    std::uint64_t left = x >> half, right = x & mask;
-    for (std::uint64_t round = 1; round <= kRounds; ++round) {
-      const std::uint64_t shaped = base::mix64(base::mix64(key + round * kGolden) + right) & mask;
-      left = std::exchange(right, left ^ shaped);
-    }
-    x = left << half | right;
-  } while (x >= count);
-  return x;
-}
 
 void check_room(const Stream& stream, std::int64_t length) {
   if (length < 1) throw Error(Fault::usage, fmt::format("a sequence of {} tokens; at least 1", length));
@@ -135,7 +110,7 @@ Sampler::Sampler(const Stream& stream, std::int64_t length, std::uint64_t seed)
 
 std::int64_t Sampler::first_of(std::int64_t number) const {
   if (number < 0) throw Error(Fault::usage, fmt::format("sequence number {}; the first is 0", number));
-  const std::uint64_t key = key_of(seed_, static_cast<std::uint64_t>(number / per_epoch_));
+  const std::uint64_t key = epoch_key(seed_, static_cast<std::uint64_t>(number / per_epoch_));
   const auto offsets = static_cast<std::uint64_t>(stream_->size() - per_epoch_ * length_);
   const auto window = permuted(static_cast<std::uint64_t>(number % per_epoch_), static_cast<std::uint64_t>(per_epoch_), key);
   return static_cast<std::int64_t>(base::mix64(key) % offsets) + static_cast<std::int64_t>(window) * length_;

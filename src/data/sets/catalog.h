@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -25,12 +26,16 @@ struct KnownSet {
   // one release of the system to the next. Empty where the text itself differs.
   std::string sha256;
   std::string licence;
-  std::string what;  // one line
+  std::string what;               // one line
+  std::int64_t train_images = 0;  // of a set of images, as are the next three
+  std::int64_t image_size = 0;    // height and width; 0: they differ
+  std::int64_t channels = 0, classes = 0;
 };
 
 const std::vector<KnownSet>& known_sets();
 // An unknown name is an Error with a suggestion.
 const KnownSet& known_set(std::string_view name);
+const KnownSet* known_set_if_any(std::string_view name);
 
 // Whether sha256 is the archive's.
 bool checks_archive(const KnownSet& set);
@@ -38,6 +43,10 @@ bool checks_archive(const KnownSet& set);
 // Where a fetched set's files are: cache/data/NAME. Its files are what data.path or data.tokenizer takes.
 std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path& cache);
 bool fetched(const KnownSet& set, const std::filesystem::path& cache);
+// What `name`, which is not a file or folder, means in a configuration: the folder of a fetched set of that content. Otherwise
+// an Error that begins with `key`: a suggestion, or the command that fetches the set.
+std::filesystem::path place_named(const std::string& name, Content content, const std::string& key,
+                                  const std::filesystem::path& cache);
 // What to write into a configuration for a fetched set: the files of a text, tiktoken's files, otherwise the folder.
 std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache);
 
