@@ -84,13 +84,23 @@ template <class T, int bytes>
   }
 }
 
+// Short parts of long rows are read where the hardware does not expect them: asks for the one that is read kAhead rows later.
+constexpr int kAhead = 16;
+template <class T>
+[[gnu::always_inline]] inline void expect(const T* part, int length) {
+  constexpr int kLine = 64 / sizeof(T);
+  for (int i = 0; i < length; i += kLine) __builtin_prefetch(part + i);
+}
+
 // `rows` rows of a, each strip of kTall side by side; zeros for rows that are missing.
 template <class T>
 [[gnu::always_inline]] inline void gather(View<T> a, int rows, int inner, T* to) {
   const int whole = a.down == 1 ? rows / kTall : 0;
-  for (int k = 0; k < inner; ++k)
+  for (int k = 0; k < inner; ++k) {
+    if (whole > 0 && k + kAhead < inner) expect(a.data + (k + kAhead) * a.right, whole * kTall);
     for (int s = 0; s < whole; ++s)
       std::memcpy(to + s * kStrip + k * kTall, a.data + s * kTall + k * a.right, kTall * sizeof(T));
+  }
   for (int s = whole; s * kTall < rows; ++s)
     for (int k = 0; k < inner; ++k)
       for (int r = 0; r < kTall; ++r)
@@ -155,6 +165,7 @@ void pack_panels(View<T> b, int inner, int cols, int wide, T* to) {
       const int whole = here / kFew * kFew;
       for (int k = 0; k < inner; ++k) {
         const T* row = from + k * b.down;
+        if (k + kAhead < inner) expect(row + kAhead * b.down, here);
         for (int q = 0; q < whole; q += kFew) std::memcpy(to + k * wide + q, row + q, kFew * sizeof(T));
         for (int q = whole; q < here; ++q) to[k * wide + q] = row[q];
       }

@@ -16,12 +16,6 @@ namespace {
 
 constexpr double kMostParameters = 1e15;  // keeps every count inside 64 bits
 
-double entries(const Shape& shape) {
-  double product = 1;
-  for (const std::int64_t side : shape.sides) product *= static_cast<double>(side);
-  return product;
-}
-
 // The parameters of one layer, in the order in which a tree of modules lists them: a module's own before its children's.
 void add_layer(std::vector<Shape>& list, const ModelConfig& c, std::int64_t number) {
   const std::string layer = fmt::format("model.layers.{}.", number);
@@ -91,6 +85,12 @@ double kept_by_end(const ModelConfig& c) { return 3 * static_cast<double>(c.widt
 std::int64_t to_whole(double number) { return static_cast<std::int64_t>(std::min(number, 9e18)); }
 
 }  // namespace
+
+double entries(const Shape& shape) {
+  double product = 1;
+  for (const std::int64_t side : shape.sides) product *= static_cast<double>(side);
+  return product;
+}
 
 void check(const ModelConfig& c) {
   base::check_fields(c);

@@ -85,6 +85,9 @@ struct Shape {
   std::string name;
   std::vector<std::int64_t> sides;
 };
+// The product of the sides; of more than 64 bits too, when it is rounded.
+double entries(const Shape& shape);
+
 // Every parameter with its name, in the order the model registers them.
 std::vector<Shape> parameter_shapes(const ModelConfig& config);
 

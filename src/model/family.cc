@@ -6,102 +6,19 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
 
 #include "base/fields.h"
 #include "base/text.h"
+#include "model/json_keys.h"
 
 namespace cautious::model {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr double kOlmoEps = 1e-5;  // part of that architecture, not of its config.json
-constexpr Range kSize{1, 1e9, false, false};
 constexpr std::array<std::string_view, 4> kFamilies{"llama", "olmo", "qwen3", "cautious"};
-constexpr int kDeepest = 64;                       // printing a value takes stack by its depth
 constexpr const char* kInitKey = "cautious_init";  // ours; other tools pass over it
-
-template <class Value>
-Json to_json(const Value& value) {
-  if constexpr (std::is_enum_v<Value>) {
-    return std::string(cautious::name_of(value));
-  } else {
-    return value;
-  }
-}
-
-[[noreturn]] void refuse(const std::string& what) { throw Error(Fault::usage, what); }
-
-// One object of the file. null counts as absent. Errors have no file yet; from_config_json() adds it.
-class Keys {
- public:
-  explicit Keys(const Json& object) : object_(object) {}
-
-  const Json* find(const char* key) const {
-    const auto at = object_.find(key);
-    return at == object_.end() || at->is_null() ? nullptr : &*at;
-  }
-
-  // A missing key leaves the value as it is.
-  void maybe(const char* key, std::int64_t& value) const {
-    const Json* found = find(key);
-    if (found == nullptr) return;
-    const bool inside = found->is_number_integer() && kSize.contains(found->get<double>());
-    if (!inside) wrong(key, *found, "a whole number in " + to_string(kSize));
-    value = found->get<std::int64_t>();
-  }
-  void maybe(const char* key, double& value) const {
-    const Json* found = find(key);
-    if (found == nullptr) return;
-    if (!found->is_number()) wrong(key, *found, "a number");
-    value = found->get<double>();
-  }
-  void maybe(const char* key, bool& value) const {
-    const Json* found = find(key);
-    if (found == nullptr) return;
-    if (!found->is_boolean()) wrong(key, *found, "true or false");
-    value = found->get<bool>();
-  }
-  void maybe(const char* key, std::string& value) const {
-    const Json* found = find(key);
-    if (found == nullptr) return;
-    if (!found->is_string()) wrong(key, *found, "a text");
-    value = found->get<std::string>();
-  }
-  template <class Enum>
-  requires std::is_enum_v<Enum>
-  void maybe(const char* key, Enum& value) const {
-    std::string name = std::string(cautious::name_of(value));
-    maybe(key, name);
-    value = base::named<Enum>(key, name);
-  }
-
-  template <class Value>
-  void require(const char* key, Value& value) const {
-    if (find(key) == nullptr) refuse(fmt::format("there is no key '{}'", key));
-    maybe(key, value);
-  }
-
-  // Absent, or the one value that means what our model does.
-  void only(const char* key, const Json& valid) const {
-    const Json* found = find(key);
-    if (found != nullptr && *found != valid) unsupported(key, *found, valid.is_null() ? "absent" : valid.dump());
-  }
-
-  [[noreturn]] static void unsupported(const char* key, const Json& value, const std::string& valid) {
-    refuse(fmt::format("'{}' is {}, which our models do not have; valid: {}", key, base::in_quotes(value.dump()), valid));
-  }
-
- private:
-  [[noreturn]] static void wrong(const char* key, const Json& value, const std::string& valid) {
-    refuse(fmt::format("'{}' is {}; valid: {}", key, base::in_quotes(value.dump()), valid));
-  }
-
-  const Json& object_;
-};
 
 // Newer files have the base of the rotation in an object of its own, older ones beside it.
 void read_rotation(const Keys& keys, ModelConfig& c) {
@@ -175,9 +92,7 @@ ModelConfig read_known(const Keys& keys, std::string_view family) {
   return c;
 }
 
-ModelConfig read_model(const Json& json) {
-  if (!json.is_object()) refuse(fmt::format("it is {}, not an object", base::in_quotes(json.dump())));
-  const Keys keys(json);
+ModelConfig read_model(const Keys& keys) {
   std::string type;
   keys.require("model_type", type);
   const std::string_view family = kFamilies[base::index_of_name("model_type", type, kFamilies)];
@@ -254,19 +169,7 @@ std::string to_config_json(const ModelConfig& config, std::int64_t document_end)
 }
 
 ModelConfig from_config_json(std::string_view text, const std::string& file) {
-  const auto not_too_deep = [](int depth, Json::parse_event_t, const Json&) {
-    if (depth > kDeepest) refuse(fmt::format("values are nested deeper than {}", kDeepest));
-    return true;
-  };
-  try {
-    return read_model(Json::parse(text, not_too_deep));
-  } catch (const nlohmann::json::exception& error) {
-    std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
-    what.remove_prefix(what.find(']') + 2);
-    throw Error(Fault::data, fmt::format("{}: not JSON: {}", file, base::in_quotes(what)));
-  } catch (const Error& error) {
-    throw Error(Fault::data, fmt::format("{}: {}", file, error.what()));
-  }
+  return read_described<ModelConfig>(text, file, read_model);
 }
 
 }  // namespace cautious::model

@@ -11,6 +11,8 @@
 
 #include <cautious/error.h>
 
+#include "model/registered.h"
+
 namespace cautious::model {
 namespace {
 
@@ -47,19 +49,6 @@ at::Tensor initial(const ModelConfig& config, const Shape& shape, std::uint64_t 
     fill_initial(config, shape, seed, std::span(tensor.data_ptr<double>(), size));
   }
   return tensor;
-}
-
-// Registers "a.b.c" as the parameter c of the submodule b of the submodule a.
-at::Tensor register_at(::torch::nn::Module& root, const std::string& name, const at::Tensor& tensor) {
-  ::torch::nn::Module* module = &root;
-  std::size_t begin = 0;
-  for (std::size_t dot = name.find('.'); dot != std::string::npos; begin = dot + 1, dot = name.find('.', begin)) {
-    const std::string child = name.substr(begin, dot - begin);
-    const auto children = module->named_children();
-    const auto* const found = children.find(child);
-    module = found != nullptr ? found->get() : module->register_module(child, std::make_shared<::torch::nn::Module>()).get();
-  }
-  return module->register_parameter(name.substr(begin), tensor);
 }
 
 // An Error unless every entry is in [lowest, vocab).
@@ -214,7 +203,7 @@ Transformer::Transformer(const ModelConfig& config, std::uint64_t seed, RunOptio
   }
   Parameters all;
   for (const Shape& shape : parameter_shapes(config)) {
-    all[shape.name] = register_at(*this, shape.name, initial(config, shape, seed, type));
+    all[shape.name] = registered_parameter(*this, shape.name, initial(config, shape, seed, type));
   }
   embedding_ = all.at("model.embed_tokens.weight");
   output_ = config.tied ? embedding_ : all.at("lm_head.weight");

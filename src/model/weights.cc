@@ -1,6 +1,7 @@
 // A file is held against the list of parameters before a model is made or changed.
 #include "model/weights.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -26,13 +27,20 @@ struct Type {
   at::ScalarType type;
 };
 constexpr std::array kTypes{Type{"F32", at::kFloat}, Type{"BF16", at::kBFloat16}, Type{"F16", at::kHalf},
-                            Type{"F64", at::kDouble}};
+                            Type{"F64", at::kDouble}, Type{"I64", at::kLong}};
+
+// Counts are whole numbers, all else is not.
+bool is_count(const Shape& shape) { return shape.name.ends_with("num_batches_tracked"); }
 
 const Type* find_type(std::string_view name) {
   for (const Type& type : kTypes) {
     if (type.name == name) return &type;
   }
   return nullptr;
+}
+
+std::string_view name_of_type(at::ScalarType type) {
+  return std::find_if(kTypes.begin(), kTypes.end(), [&](const Type& known) { return known.type == type; })->name;
 }
 
 [[noreturn]] void refuse_weights(const std::filesystem::path& file, const std::string& what) {
@@ -56,8 +64,10 @@ void check_tensors(const base::Safetensors& stored, const std::vector<Shape>& sh
       refuse_weights(file, fmt::format("tensor '{}' is {}, the model has {}; {}", shape.name, in_brackets(found->shape),
                                        in_brackets(shape.sides), kOther));
     }
-    if (find_type(found->type) == nullptr) {
-      refuse_weights(file, fmt::format("tensor '{}' has the type {}; valid: F32, BF16, F16, F64", shape.name, found->type));
+    const bool whole = found->type == "I64";
+    if (find_type(found->type) == nullptr || whole != is_count(shape)) {
+      refuse_weights(file, fmt::format("tensor '{}' has the type {}; valid: {}", shape.name, found->type,
+                                       is_count(shape) ? "I64" : "F32, BF16, F16, F64"));
     }
   }
   for (const base::TensorInfo& tensor : stored.tensors()) {
@@ -76,9 +86,17 @@ at::Tensor tensor_of(const base::Safetensors& stored, const base::TensorInfo& in
   return tensor;
 }
 
-void copy_into(Transformer& model, const base::Safetensors& stored) {
+// body(name, tensor) for every parameter and buffer.
+template <class Body>
+void each_tensor(const ::torch::nn::Module& model, const Body& body) {
+  for (const auto& item : model.named_parameters()) body(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) body(item.key(), item.value());
+}
+
+void copy_into(const ::torch::nn::Module& model, const base::Safetensors& stored) {
   const at::NoGradGuard no_grad;
-  for (auto& item : model.named_parameters()) item.value().copy_(tensor_of(stored, stored.require(item.key())));
+  each_tensor(
+      model, [&](const std::string& name, const at::Tensor& tensor) { tensor.copy_(tensor_of(stored, stored.require(name))); });
 }
 
 std::string text_of(const std::filesystem::path& path) {
@@ -88,33 +106,56 @@ std::string text_of(const std::filesystem::path& path) {
   return text;
 }
 
+std::filesystem::path weights_in(const std::filesystem::path& checkpoint) {
+  std::error_code error;
+  const std::filesystem::path averaged = checkpoint / kAveraged;
+  return std::filesystem::exists(averaged, error) ? averaged : checkpoint / "model.safetensors";
+}
+
 }  // namespace
 
-std::vector<base::TensorToWrite> weights_of(const Transformer& model) {
+std::vector<base::TensorToWrite> weights_of(const ::torch::nn::Module& model) {
   std::vector<base::TensorToWrite> list;
-  for (const auto& item : model.named_parameters()) {
-    const at::Tensor& tensor = item.value();
+  each_tensor(model, [&](const std::string& name, const at::Tensor& tensor) {
     const auto* const bytes = static_cast<const std::byte*>(tensor.data_ptr());
-    list.push_back({item.key(), tensor.scalar_type() == at::kDouble ? "F64" : "F32", tensor.sizes().vec(),
-                    std::span(bytes, tensor.nbytes())});
-  }
+    list.push_back(
+        {name, std::string(name_of_type(tensor.scalar_type())), tensor.sizes().vec(), std::span(bytes, tensor.nbytes())});
+  });
   return list;
 }
 
-void load_weights(Transformer& model, const std::filesystem::path& file) {
+void load_weights(::torch::nn::Module& model, const std::filesystem::path& file) {
   const base::Safetensors stored = base::Safetensors::read(file);
-  check_tensors(stored, parameter_shapes(model.config()), file);
+  std::vector<Shape> shapes;
+  each_tensor(model, [&](const std::string& name, const at::Tensor& tensor) {
+    shapes.push_back({name, tensor.sizes().vec()});
+  });
+  check_tensors(stored, shapes, file);
   copy_into(model, stored);
 }
 
 std::shared_ptr<Transformer> load_model(const std::filesystem::path& checkpoint) {
-  const std::filesystem::path description = checkpoint / "config.json", file = checkpoint / "model.safetensors";
+  const std::filesystem::path description = checkpoint / "config.json", file = weights_in(checkpoint);
   const ModelConfig config = from_config_json(text_of(description), description.string());
   const base::Safetensors stored = base::Safetensors::read(file);
   check_tensors(stored, parameter_shapes(config), file);
   auto model = std::make_shared<Transformer>(config, 0);
   copy_into(*model, stored);
   return model;
+}
+
+LoadedClassifier load_classifier(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path description = checkpoint / "config.json", file = weights_in(checkpoint);
+  LoadedClassifier loaded{nullptr, image_model_from_json(text_of(description), description.string())};
+  const base::Safetensors stored = base::Safetensors::read(file);
+  std::vector<Shape> shapes = parameter_shapes(loaded.described.model);
+  const std::vector<Shape> buffers = buffer_shapes(loaded.described.model);
+  shapes.insert(shapes.end(), buffers.begin(), buffers.end());
+  check_tensors(stored, shapes, file);
+  loaded.model = make_classifier(loaded.described.model, 0);
+  copy_into(*loaded.model, stored);
+  loaded.model->eval();
+  return loaded;
 }
 
 }  // namespace cautious::model

@@ -1,22 +1,34 @@
-// A model's parameters to and from model.safetensors.
+// A model's parameters and buffers to and from model.safetensors.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "base/safetensors.h"
 #include "model/transformer.h"
+#include "model/vision/classifier.h"
 
 namespace cautious::model {
 
-// Views of the parameters, by name, in the model's order. The model must outlive them.
-std::vector<base::TensorToWrite> weights_of(const Transformer& model);
+// Beside model.safetensors in a checkpoint, where the run averages its weights: what is evaluated, and taken by load_model().
+inline constexpr const char* kAveraged = "ema.safetensors";
 
-// Overwrites every parameter. F32 tensors (BF16 and F16 too, converted) of the same names and shapes; a file of another
-// architecture is an Error(Fault::data) that names the first difference, and the model is unchanged.
-void load_weights(Transformer& model, const std::filesystem::path& file);
+// Views of the parameters and then of the buffers, by name, in the model's order. The model must outlive them.
+std::vector<base::TensorToWrite> weights_of(const ::torch::nn::Module& model);
+
+// Overwrites every parameter and buffer. F32 tensors (BF16 and F16 too, converted; counts: I64) of the same names and shapes; a
+// file of another architecture is an Error(Fault::data) that names the first difference, and the model is unchanged.
+void load_weights(::torch::nn::Module& model, const std::filesystem::path& file);
 
 // The model of a checkpoint folder: config.json and model.safetensors.
 std::shared_ptr<Transformer> load_model(const std::filesystem::path& checkpoint);
+
+// The same of an image classifier, in evaluation mode, with what its config.json says of images and classes.
+struct LoadedClassifier {
+  std::shared_ptr<Classifier> model;
+  ImageModelFile described;
+};
+LoadedClassifier load_classifier(const std::filesystem::path& checkpoint);
 
 }  // namespace cautious::model

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -191,6 +192,69 @@ TEST_F(Weights, WhatIsMissingIsNamed) {
   EXPECT_EQ(what(), fmt::format("{}: cannot read: No such file or directory", (folder_ / "config.json").string()));
   describe(model::to_config_json(tiny::models().at("llama"), 0));
   EXPECT_TRUE(what().starts_with(fmt::format("{}: cannot open", file().string()))) << what();
+}
+
+model::ImageModelFile tiny_resnet() {
+  model::ResNetConfig config;
+  config.image_size = 8, config.channels = 1, config.classes = 2, config.width = 4, config.blocks = {1, 1};
+  return {config, {0.5F}, {0.25F}, {"a", "b"}};
+}
+
+TEST_F(Weights, BuffersBelongToAClassifier) {
+  const model::ImageModelFile described = tiny_resnet();
+  const auto model = model::make_classifier(described.model, 1), other = model::make_classifier(described.model, 2);
+  const at::Tensor images = at::arange(3 * 64, at::kFloat).mul(0.7).sin().view({3, 1, 8, 8});
+  for (int i = 0; i < 2; ++i) model->logits(images);  // moves the running statistics
+  base::write_safetensors(file(), model::weights_of(*model), {});
+  const base::Safetensors stored = base::Safetensors::read(file());
+  EXPECT_EQ(stored.tensors().size(),
+            model::parameter_shapes(described.model).size() + model::buffer_shapes(described.model).size());
+  EXPECT_EQ(stored.require("bn1.num_batches_tracked").type, "I64");
+  EXPECT_EQ(stored.require("bn1.num_batches_tracked").shape.size(), 0U);
+  model::load_weights(*other, file());
+  for (const auto& item : model->named_buffers())
+    EXPECT_TRUE(at::equal(item.value(), *other->named_buffers().find(item.key())));
+  describe(model::to_config_json(described));
+  const model::LoadedClassifier loaded = model::load_classifier(folder_);
+  EXPECT_EQ(loaded.described.labels, described.labels);
+  model->eval();
+  EXPECT_FALSE(loaded.model->is_training());
+  EXPECT_TRUE(at::equal(model->logits(images), loaded.model->logits(images)));
+}
+
+TEST_F(Weights, ClassifiersOfOtherArchitecturesAreRefused) {
+  const model::ImageModelFile described = tiny_resnet();
+  const auto model = model::make_classifier(described.model, 1);
+  const auto with = [&](const std::function<void(std::vector<base::TensorToWrite>&)>& change) {
+    std::vector<base::TensorToWrite> list = model::weights_of(*model);
+    change(list);
+    base::write_safetensors(file(), list, {});
+    describe(model::to_config_json(described));
+    const std::string of_load = fault([&] { model::load_weights(*model, file()); });
+    EXPECT_EQ(fault([&] { model::load_classifier(folder_); }), of_load);
+    return of_load;
+  };
+  EXPECT_EQ(with([](auto&) {}), "");
+  EXPECT_EQ(with([](auto& list) { std::erase_if(list, [](const auto& t) { return t.name == "bn1.running_var"; }); }),
+            "no tensor 'bn1.running_var', which the model has as [4]; it has another architecture");
+  EXPECT_EQ(with([](auto& list) {
+              for (auto& t : list)
+                if (t.name == "bn1.bias") t.name = "bn1.offset";
+            }),
+            "no tensor 'bn1.bias', which the model has as [4]; it has another architecture");
+  const std::vector<std::byte> zeros(4 * 8);
+  EXPECT_EQ(with([&](auto& list) {
+              list.push_back({"layer9.0.conv1.weight", "F32", {4}, std::span(zeros).first(16)});
+            }),
+            "tensor 'layer9.0.conv1.weight' [4] is not in the model; it has another architecture");
+  const auto typed = [&](const char* name, const char* type, std::size_t bytes) {
+    return with([&](auto& list) {
+      for (auto& t : list)
+        if (t.name == name) t.type = type, t.data = std::span(zeros).first(bytes);
+    });
+  };
+  EXPECT_EQ(typed("bn1.num_batches_tracked", "F32", 4), "tensor 'bn1.num_batches_tracked' has the type F32; valid: I64");
+  EXPECT_EQ(typed("bn1.running_mean", "I64", 32), "tensor 'bn1.running_mean' has the type I64; valid: F32, BF16, F16, F64");
 }
 
 }  // namespace weights_test

@@ -1,6 +1,6 @@
-// Causal attention, a block of queries at a time against the keys up to its last token. Forward keeps the logarithm of each
-// row's sum of exponentials, from which backward has the probabilities again. Every block is computed the same way whoever
-// computes it, and sums over blocks have one order, so bits do not depend on the number of threads.
+// Attention, a block of queries at a time against the keys that it sees: all, or those up to its last token. Forward keeps the
+// logarithm of each row's sum of exponentials, from which backward has the probabilities again. Every block is computed the
+// same way whoever computes it, and sums over blocks have one order, so bits do not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,25 +45,25 @@ std::shared_ptr<const Rotation<T>> rotation_table(std::int64_t tokens, std::int6
   return made;
 }
 
-// Scores of the queries first, first + 1, ... to exponentials, to be divided by their sum. The products read at most kTall
-// entries after a query's own position: these become 0.
+// Scores to exponentials, to be divided by their sum. The products read at most kTall entries after the last that a query sees:
+// these become 0.
 template <class T>
-CAUTIOUS_CLONES void soften(std::int64_t rows, std::int64_t first, T cap, Rows<T> scores, T* sums, T* log_sums) {
+CAUTIOUS_CLONES void soften(std::int64_t rows, Seen seen, T cap, Rows<T> scores, T* sums, T* log_sums) {
   const T shrink = 1 / cap;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t seen = first + r + 1;
+    const std::int64_t keys = seen.by(r);
     T* __restrict s = scores.row(r);
     if (cap > 0)
-      for (std::int64_t j = 0; j < seen; ++j) s[j] = cap * fast_tanh(s[j] * shrink);
+      for (std::int64_t j = 0; j < keys; ++j) s[j] = cap * fast_tanh(s[j] * shrink);
     T top = -std::numeric_limits<T>::infinity(), sum = 0;
 #pragma omp simd reduction(max : top)
-    for (std::int64_t j = 0; j < seen; ++j) top = s[j] > top ? s[j] : top;
+    for (std::int64_t j = 0; j < keys; ++j) top = s[j] > top ? s[j] : top;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < seen; ++j) {
+    for (std::int64_t j = 0; j < keys; ++j) {
       s[j] = fast_exp(s[j] - top);
       sum += s[j];
     }
-    for (std::int64_t j = 0; j < kTall; ++j) s[seen + j] = 0;
+    for (std::int64_t j = 0; j < kTall; ++j) s[keys + j] = 0;
     sums[r] = sum;
     log_sums[r] = top + std::log(sum);
   }
@@ -123,9 +123,10 @@ void Pass<T>::forward(const at::Tensor& outcome) const {
     copy<T>(tokens_, size_, v_.at(b, kv), values);
     for_blocks(kv, blocks - 1 - job / pairs, parts, [&](std::int64_t head, std::int64_t first, std::int64_t rows) {
       load(q_.at(b, head).from(first), first, rows, queries);
-      meet<T>(rows, first, size_, scale_, fixed(queries), fixed(turned), scores);
-      soften<T>(rows, first, cap_, scores, sums, logs(b, head) + first);
-      mix<T>(rows, first, size_, 1, fixed(scores), fixed(values), mixed);
+      const Seen here = seen(first, rows);
+      meet<T>(rows, here, size_, scale_, fixed(queries), fixed(turned), scores);
+      soften<T>(rows, here, cap_, scores, sums, logs(b, head) + first);
+      mix<T>(rows, here, size_, 1, fixed(scores), fixed(values), mixed);
       divide<T>(rows, size_, sums, fixed(mixed), out.at(b, head).from(first));
     });
   });
@@ -136,38 +137,83 @@ namespace {
 // Tokens without gaps between their entries; else a copy.
 at::Tensor usable(const at::Tensor& x) { return x.stride(2) == 1 ? x : x.contiguous(); }
 
+using ::torch::autograd::AutogradContext;
+using ::torch::autograd::variable_list;
+
+struct Attended {
+  at::Tensor out, log_sum;
+};
+
+Attended attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape) {
+  Attended made{at::empty(q.sizes(), q.options()), at::empty({q.size(0), shape.heads, q.size(1)}, q.options())};
+  if (q.scalar_type() == at::kFloat)
+    Pass<float>(q, k, v, made.log_sum, shape).forward(made.out);
+  else
+    Pass<double>(q, k, v, made.log_sum, shape).forward(made.out);
+  return made;
+}
+
+// Into those of `slopes` that are defined.
+void attend_back(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Attended& made,
+                 const at::Tensor& gradient, const AttentionShape& shape, const variable_list& slopes) {
+  if (q.scalar_type() == at::kFloat)
+    Pass<float>(q, k, v, made.log_sum, shape).backward(made.out, gradient, slopes[0], slopes[1], slopes[2]);
+  else
+    Pass<double>(q, k, v, made.log_sum, shape).backward(made.out, gradient, slopes[0], slopes[1], slopes[2]);
+}
+
+void keep_shape(AutogradContext* ctx, const AttentionShape& shape) {
+  ctx->saved_data["sides"] = std::vector<std::int64_t>{shape.heads, shape.kv_heads, shape.head_size, shape.causal ? 1 : 0};
+  ctx->saved_data["numbers"] = std::vector<double>{shape.scale, shape.softcap, shape.rope_base};
+}
+
+AttentionShape kept_shape(AutogradContext* ctx) {
+  const auto sides = ctx->saved_data["sides"].toIntVector();
+  const auto numbers = ctx->saved_data["numbers"].toDoubleVector();
+  return {sides[0], sides[1], sides[2], numbers[0], numbers[1], numbers[2], sides[3] != 0};
+}
+
 struct Attention : ::torch::autograd::Function<Attention> {
-  static at::Tensor forward(::torch::autograd::AutogradContext* ctx, const at::Tensor& q_in, const at::Tensor& k_in,
-                            const at::Tensor& v_in, const AttentionShape& shape) {
-    const at::Tensor q = usable(q_in), k = usable(k_in), v = usable(v_in);
-    const at::Tensor out = at::empty(q.sizes(), q.options()),
-                     log_sum = at::empty({q.size(0), shape.heads, q.size(1)}, q.options());
-    if (q.scalar_type() == at::kFloat)
-      Pass<float>(q, k, v, log_sum, shape).forward(out);
-    else
-      Pass<double>(q, k, v, log_sum, shape).forward(out);
-    ctx->save_for_backward({q_in, k_in, v_in, out, log_sum});
-    ctx->saved_data["sides"] = std::vector<std::int64_t>{shape.heads, shape.kv_heads, shape.head_size};
-    ctx->saved_data["numbers"] = std::vector<double>{shape.scale, shape.softcap, shape.rope_base};
-    return out;
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const AttentionShape& shape) {
+    const Attended made = attend(usable(q), usable(k), usable(v), shape);
+    ctx->save_for_backward({q, k, v, made.out, made.log_sum});
+    keep_shape(ctx, shape);
+    return made.out;
   }
 
-  static ::torch::autograd::variable_list backward(::torch::autograd::AutogradContext* ctx,
-                                                   ::torch::autograd::variable_list gradients) {
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     not_twice("attention");
     const auto saved = ctx->get_saved_variables();
-    const auto sides = ctx->saved_data["sides"].toIntVector();
-    const auto numbers = ctx->saved_data["numbers"].toDoubleVector();
-    const AttentionShape shape{sides[0], sides[1], sides[2], numbers[0], numbers[1], numbers[2]};
-    const at::Tensor q = usable(saved[0]), k = usable(saved[1]), v = usable(saved[2]), gradient = usable(gradients[0]);
-    ::torch::autograd::variable_list slopes(4);
+    variable_list slopes(4);
     for (std::size_t i = 0; i < 3; ++i)
       if (ctx->needs_input_grad(i)) slopes[i] = at::empty(saved[i].sizes(), saved[i].options());
-    if (q.scalar_type() == at::kFloat)
-      Pass<float>(q, k, v, saved[4], shape).backward(saved[3], gradient, slopes[0], slopes[1], slopes[2]);
-    else
-      Pass<double>(q, k, v, saved[4], shape).backward(saved[3], gradient, slopes[0], slopes[1], slopes[2]);
+    attend_back(usable(saved[0]), usable(saved[1]), usable(saved[2]), {saved[3], saved[4]}, usable(gradients[0]),
+                kept_shape(ctx), slopes);
     return slopes;
+  }
+};
+
+// Queries, keys and values of one tensor.
+variable_list three_of(const at::Tensor& qkv) { return qkv.chunk(3, -1); }
+
+// Nothing is copied on the way in, and the three slopes are one tensor again.
+struct SelfAttention : ::torch::autograd::Function<SelfAttention> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const AttentionShape& shape) {
+    const variable_list from = three_of(usable(qkv));
+    const Attended made = attend(from[0], from[1], from[2], shape);
+    ctx->save_for_backward({qkv, made.out, made.log_sum});
+    keep_shape(ctx, shape);
+    return made.out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    not_twice("attention");
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor slopes = at::empty(saved[0].sizes(), saved[0].options().requires_grad(false));
+    const variable_list from = three_of(usable(saved[0]));
+    attend_back(from[0], from[1], from[2], {saved[1], saved[2]}, usable(gradients[0]), kept_shape(ctx), three_of(slopes));
+    return {slopes, at::Tensor()};
   }
 };
 
@@ -203,6 +249,15 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   check_shapes(q, k, v, shape);
   if (path == Path::plain || !can_fuse({q, k, v})) return plain::attention(q, k, v, shape);
   return Attention::apply(q, k, v, shape);
+}
+
+at::Tensor self_attention(const at::Tensor& qkv, const AttentionShape& shape, Path path) {
+  if (qkv.dim() != 3 || qkv.size(2) % 3 != 0)
+    refuse(fmt::format("q, k and v are [{}]; expected [B, T, 3 * heads * head_size]", fmt::join(qkv.sizes(), ", ")));
+  const variable_list from = three_of(qkv);
+  check_shapes(from[0], from[1], from[2], shape);
+  if (path == Path::plain || !can_fuse({qkv})) return plain::attention(from[0], from[1], from[2], shape);
+  return SelfAttention::apply(qkv, shape);
 }
 
 }  // namespace cautious::model::ops

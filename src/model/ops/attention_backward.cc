@@ -5,13 +5,13 @@
 namespace cautious::model::ops {
 namespace {
 
-// into [first + rows, size] = alpha weights^T [first + rows, rows] from [rows, size], or that added to it.
+// into [seen.keys, size] = alpha weights^T [seen.keys, rows] from [rows, size], or that added to it.
 template <class T>
-CAUTIOUS_CLONES void spread(std::int64_t rows, std::int64_t first, std::int64_t size, T alpha, Rows<const T> weights,
-                            Rows<const T> from, bool add, Rows<T> into) {
+CAUTIOUS_CLONES void spread(std::int64_t rows, Seen seen, std::int64_t size, T alpha, Rows<const T> weights, Rows<const T> from,
+                            bool add, Rows<T> into) {
   for (std::int64_t j = 0; j < size; j += kWide<T>)
-    for (std::int64_t i = 0; i < first + rows; i += kTall) {
-      const std::int64_t k = std::max<std::int64_t>(0, i - first);
+    for (std::int64_t i = 0; i < seen.keys; i += kTall) {
+      const std::int64_t k = std::max<std::int64_t>(0, i - seen.first);
       tile<T>(rows - k, alpha, weights.row(k) + i, 1, weights.stride, from.row(k) + j, from.stride, add, into.row(i) + j,
               into.stride);
     }
@@ -19,11 +19,11 @@ CAUTIOUS_CLONES void spread(std::int64_t rows, std::int64_t first, std::int64_t 
 
 // Scores to probabilities, and the probabilities' slopes to those of the scores.
 template <class T>
-CAUTIOUS_CLONES void back(std::int64_t rows, std::int64_t first, std::int64_t size, T cap, const T* log_sums,
-                          Rows<const T> outcome, Rows<const T> gradient, Rows<T> scores, Rows<T> slopes) {
+CAUTIOUS_CLONES void back(std::int64_t rows, Seen seen, std::int64_t size, T cap, const T* log_sums, Rows<const T> outcome,
+                          Rows<const T> gradient, Rows<T> scores, Rows<T> slopes) {
   const T shrink = 1 / cap;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t seen = first + r + 1;
+    const std::int64_t keys = seen.by(r);
     const T* __restrict o = outcome.row(r), * __restrict g = gradient.row(r);
     T* __restrict s = scores.row(r), * __restrict d = slopes.row(r);
     const T log_sum = log_sums[r];
@@ -31,19 +31,19 @@ CAUTIOUS_CLONES void back(std::int64_t rows, std::int64_t first, std::int64_t si
 #pragma omp simd reduction(+ : dot)
     for (std::int64_t i = 0; i < size; ++i) dot += o[i] * g[i];
     if (cap > 0) {
-      for (std::int64_t j = 0; j < seen; ++j) {
+      for (std::int64_t j = 0; j < keys; ++j) {
         const T t = fast_tanh(s[j] * shrink), p = fast_exp(cap * t - log_sum);
         s[j] = p;
         d[j] = p * (d[j] - dot) * (1 - t * t);
       }
     } else {
-      for (std::int64_t j = 0; j < seen; ++j) {
+      for (std::int64_t j = 0; j < keys; ++j) {
         const T p = fast_exp(s[j] - log_sum);
         s[j] = p;
         d[j] = p * (d[j] - dot);
       }
     }
-    for (std::int64_t j = 0; j < kTall; ++j) s[seen + j] = d[seen + j] = 0;
+    for (std::int64_t j = 0; j < kTall; ++j) s[keys + j] = d[keys + j] = 0;
   }
 }
 
@@ -69,13 +69,14 @@ void Pass<T>::backward(const at::Tensor& outcome, const at::Tensor& gradient, co
     for_blocks(kv, blocks - 1, 1, [&](std::int64_t head, std::int64_t first, std::int64_t rows) {
       load(q_.at(b, head).from(first), first, rows, queries);
       copy<T>(rows, size_, grad.at(b, head).from(first), g);
-      meet<T>(rows, first, size_, scale_, fixed(queries), fixed(turned), scores);
-      meet<T>(rows, first, size_, 1, fixed(g), fixed(values), slopes);
-      back<T>(rows, first, size_, cap_, logs(b, head) + first, out.at(b, head).from(first), fixed(g), scores, slopes);
-      if (v_out.data) spread<T>(rows, first, size_, 1, fixed(scores), fixed(g), add, value_slopes);
-      if (k_out.data) spread<T>(rows, first, size_, scale_, fixed(slopes), fixed(queries), add, key_slopes);
+      const Seen here = seen(first, rows);
+      meet<T>(rows, here, size_, scale_, fixed(queries), fixed(turned), scores);
+      meet<T>(rows, here, size_, 1, fixed(g), fixed(values), slopes);
+      back<T>(rows, here, size_, cap_, logs(b, head) + first, out.at(b, head).from(first), fixed(g), scores, slopes);
+      if (v_out.data) spread<T>(rows, here, size_, 1, fixed(scores), fixed(g), add, value_slopes);
+      if (k_out.data) spread<T>(rows, here, size_, scale_, fixed(slopes), fixed(queries), add, key_slopes);
       if (q_out.data) {
-        mix<T>(rows, first, size_, scale_, fixed(slopes), fixed(keys), mixed);
+        mix<T>(rows, here, size_, scale_, fixed(slopes), fixed(keys), mixed);
         store(fixed(mixed), first, rows, q_out.at(b, head).from(first));
       }
       add = true;

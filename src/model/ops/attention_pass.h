@@ -1,7 +1,7 @@
 // What forward and backward of attention share: a pass over the heads, its padded scratch memory, and the products and loops on
-// that. Products are of a block of `rows` queries, the first at position `first`, with keys from 0 on; entries that no query
-// may see are skipped by tiles of kTall queries or keys. A BLAS would compute the whole rectangle and copy every factor first;
-// at these sizes that takes half of the time.
+// that. Products are of a block of `rows` queries with the keys that it sees; entries that no query may see are skipped by
+// tiles of kTall queries or keys. A BLAS would compute the whole rectangle and copy every factor first; at these sizes that
+// takes half of the time.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +34,13 @@ struct Rows {
 constexpr std::int64_t padded(std::int64_t columns) { return ((columns + kTall + 15) / 16 | 1) * 16; }
 constexpr std::int64_t whole(std::int64_t rows) { return (rows + kTall - 1) / kTall * kTall; }
 constexpr std::int64_t kBlock = 8 * kTall;  // queries
+
+// Query r of a block sees the keys up to first + r, but no more than `keys` of them.
+struct Seen {
+  std::int64_t first, keys;
+
+  std::int64_t by(std::int64_t r) const { return std::min(first + r + 1, keys); }
+};
 
 // Cosines and sines of every position, [tokens, head_size / 2] each.
 template <class T>
@@ -101,6 +108,11 @@ class Pass {
         body(head, block * kBlock, std::min(kBlock, tokens_ - block * kBlock));
   }
 
+  // Of a block of queries.
+  Seen seen(std::int64_t first, std::int64_t rows) const {
+    return shape_.causal ? Seen{first, first + rows} : Seen{tokens_, tokens_};
+  }
+
   void turn(T direction, Rows<const T> x, std::int64_t first, std::int64_t rows, Rows<T> y) const;
   // Queries or keys into scratch memory, and their slopes out of it.
   void load(Rows<const T> x, std::int64_t first, std::int64_t rows, Rows<T> y) const { turn(1, x, first, rows, y); }
@@ -140,24 +152,24 @@ CAUTIOUS_INLINE void tile(std::int64_t inner, T alpha, const T* a, std::int64_t 
   }
 }
 
-// scores [rows, first + rows] = alpha queries [rows, size] keys, which are [size, first + rows].
+// scores [rows, seen.keys] = alpha queries [rows, size] keys, which are [size, seen.keys].
 template <class T>
-CAUTIOUS_CLONES void meet(std::int64_t rows, std::int64_t first, std::int64_t size, T alpha, Rows<const T> queries,
-                          Rows<const T> keys, Rows<T> scores) {
-  for (std::int64_t j = 0; j < first + rows; j += kWide<T>)
-    for (std::int64_t i = std::max<std::int64_t>(0, j - first) / kTall * kTall; i < rows; i += kTall)
+CAUTIOUS_CLONES void meet(std::int64_t rows, Seen seen, std::int64_t size, T alpha, Rows<const T> queries, Rows<const T> keys,
+                          Rows<T> scores) {
+  for (std::int64_t j = 0; j < seen.keys; j += kWide<T>)
+    for (std::int64_t i = std::max<std::int64_t>(0, j - seen.first) / kTall * kTall; i < rows; i += kTall)
       tile<T>(size, alpha, queries.row(i), queries.stride, 1, keys.data + j, keys.stride, false, scores.row(i) + j,
               scores.stride);
 }
 
-// mixed [rows, size] = alpha weights [rows, first + rows] values [first + rows, size].
+// mixed [rows, size] = alpha weights [rows, seen.keys] values [seen.keys, size].
 template <class T>
-CAUTIOUS_CLONES void mix(std::int64_t rows, std::int64_t first, std::int64_t size, T alpha, Rows<const T> weights,
-                         Rows<const T> values, Rows<T> mixed) {
+CAUTIOUS_CLONES void mix(std::int64_t rows, Seen seen, std::int64_t size, T alpha, Rows<const T> weights, Rows<const T> values,
+                         Rows<T> mixed) {
   for (std::int64_t j = 0; j < size; j += kWide<T>)
     for (std::int64_t i = 0; i < rows; i += kTall)
-      tile<T>(first + std::min(i + kTall, rows), alpha, weights.row(i), weights.stride, 1, values.data + j, values.stride,
-              false, mixed.row(i) + j, mixed.stride);
+      tile<T>(seen.by(i + kTall - 1), alpha, weights.row(i), weights.stride, 1, values.data + j, values.stride, false,
+              mixed.row(i) + j, mixed.stride);
 }
 
 // Rows of a head lie far apart, where the hardware does not expect them: asks for the one that is read some rows later.

@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -70,6 +71,28 @@ CAUTIOUS_INLINE float fast_tanh(float x) {
 }
 CAUTIOUS_INLINE double fast_tanh(double x) { return std::tanh(x); }
 
+// Below 5 ulp, 3e-7 in the end: a rational function fitted on |x| < 3.9192, beyond which it is 1 in f32.
+CAUTIOUS_INLINE float fast_erf(float x) {
+  constexpr float limit = 3.9192f;
+  float t = x < -limit ? -limit : x;  // two steps, or the compiler does not vectorize
+  t = t > limit ? limit : t;
+  const float s = t * t;
+  float p = 2.0507307e-6f;
+  p = p * s + 2.8489035e-4f;
+  p = p * s + 3.7645602e-3f;
+  p = p * s + 5.2745599e-2f;
+  p = p * s + 1.9037770e-1f;
+  p = p * s + 1.1283791f;
+  float q = 3.8098751e-5f;
+  q = q * s + 1.1623369e-3f;
+  q = q * s + 1.4967086e-2f;
+  q = q * s + 1.1409783e-1f;
+  q = q * s + 5.0205058e-1f;
+  q = q * s + 1.0f;
+  return t * p / q;
+}
+CAUTIOUS_INLINE double fast_erf(double x) { return std::erf(x); }
+
 // Plain memory on the CPU, f32 or f64, all of one type. Undefined tensors do not count.
 inline bool can_fuse(std::initializer_list<at::Tensor> tensors) {
   const at::Tensor* first = nullptr;
@@ -108,6 +131,15 @@ void parallel(std::int64_t count, const Job& job) {
   if (error) std::rethrow_exception(error);
 }
 
+// to[j] = the sum of sums[i * columns + j] over i, in f64 and in order, so that it does not depend on who made the sums.
+template <class T>
+void add_in_order(const T* sums, std::int64_t rows, std::int64_t columns, T* to) {
+  std::vector<double> total(static_cast<std::size_t>(columns), 0.0);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t j = 0; j < columns; ++j) total[j] += static_cast<double>(sums[row * columns + j]);
+  std::transform(total.begin(), total.end(), to, [](double sum) { return static_cast<T>(sum); });
+}
+
 // Memory of this thread that is kept from call to call; the content is not. One per Tag.
 template <class T, class Tag>
 T* scratch(std::size_t count) {
@@ -122,10 +154,16 @@ T* scratch(std::size_t count) {
   return memory.get();
 }
 
+// Of batch norms, as everywhere.
+constexpr double kBatchEps = 1e-5, kBatchMomentum = 0.1;
+
 // The operations of ops.h in ATen operations, on any device and type; libtorch differentiates them. They check no shapes.
 namespace plain {
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& scale, double offset, double eps);
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias, double eps);
+at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+at::Tensor batch_norm(const at::Tensor& x, const BatchNorm& norm, const at::Tensor& added, Then then, bool training);
 at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activation);
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape);
 at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& target,

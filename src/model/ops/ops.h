@@ -1,4 +1,4 @@
-// The operations of a Transformer that plain libtorch does slowly on a CPU, each as one autograd function.
+// The operations of Transformers and image classifiers that plain libtorch does slowly on a CPU, each as one autograd function.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,17 @@ enum class Path { fused, plain };
 // x [N, in] times each weight [out, in] transposed.
 std::vector<at::Tensor> linears(const at::Tensor& x, at::TensorList weights, Path path);
 
+// x [..., in] weight^T + bias, weight [out, in], bias [out]; linear_onto() adds it to `sum` [..., out]; linear_gelu() makes
+// each entry h into h P(z < h) of a normal z, with erf.
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, Path path);
+at::Tensor linear_onto(const at::Tensor& sum, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, Path path);
+at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, Path path);
+
 // y = x / sqrt(mean(x^2) + eps) * (offset + scale) over the last side. scale [d].
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& scale, double offset, double eps, Path path);
+
+// y = (x - mean) / sqrt(variance + eps) * scale + bias over the last side. scale and bias [d].
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias, double eps, Path path);
 
 // activation(gate) * up, of equal shapes.
 at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activation, Path path);
@@ -28,11 +37,15 @@ struct AttentionShape {
   double scale;                             // of the scores
   double softcap = 0;                       // scores <- softcap tanh(scores / softcap); 0 is off
   double rope_base = 0;                     // queries and keys are rotated by their position, halves convention; 0 is off
+  bool causal = true;                       // a query looks at the keys up to its own position; otherwise at all
 };
 
-// Causal attention. q [B, T, heads * head_size], k and v [B, T, kv_heads * head_size] -> [B, T, heads * head_size]. Neither
+// Attention. q [B, T, heads * head_size], k and v [B, T, kv_heads * head_size] -> [B, T, heads * head_size]. Neither
 // scores nor their softmax are kept.
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape, Path path);
+
+// The same of queries, keys and values side by side, [B, T, 3 * heads * head_size], for equally many heads of each.
+at::Tensor self_attention(const at::Tensor& qkv, const AttentionShape& shape, Path path);
 
 // Rotates x [B, T, heads * head_size] by position, from `first` on: the halves convention, (x1, x2) -> (x1 c - x2 s, x2 c + x1
 // s) with angle position * base^(-2 i / head_size). Plain operations; attention() does it by itself.
@@ -42,5 +55,16 @@ at::Tensor rope(const at::Tensor& x, std::int64_t head_size, double base, std::i
 // [V, d], bias [V] or undefined, target int64 [N]; a target of -1 leaves its row out. The logits are never all in memory.
 at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& target,
                          double softcap, Path path);
+
+// Scales, biases and running statistics of the channels, [C] each.
+struct BatchNorm {
+  at::Tensor scale, bias, mean, variance;
+};
+
+// Images [N, C, H, W] -> relu((x - mean) / sqrt(variance + 1e-5) * scale + bias + added), `added` being undefined or like x,
+// and relu left out if so said. Training takes mean and variance of the batch and moves the running ones a tenth of the way to
+// them; otherwise the running ones are taken.
+enum class Then { nothing, relu };
+at::Tensor batch_norm(const at::Tensor& x, const BatchNorm& norm, const at::Tensor& added, Then then, bool training, Path path);
 
 }  // namespace cautious::model::ops

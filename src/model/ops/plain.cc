@@ -7,8 +7,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/matmul.h>
@@ -55,6 +57,20 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& scale, double offset,
   return x * (x.pow(2).mean(-1, true) + eps).rsqrt() * (scale + offset);
 }
 
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias, double eps) {
+  return at::layer_norm(x, {x.size(-1)}, scale, bias, eps);
+}
+
+at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::gelu(at::linear(x, weight, bias));
+}
+
+at::Tensor batch_norm(const at::Tensor& x, const BatchNorm& norm, const at::Tensor& added, Then then, bool training) {
+  at::Tensor y = at::batch_norm(x, norm.scale, norm.bias, norm.mean, norm.variance, training, kBatchMomentum, kBatchEps, false);
+  if (added.defined()) y = y + added;
+  return then == Then::relu ? y.relu() : y;
+}
+
 at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activation) {
   return (activation == Activation::silu ? at::silu(gate) : at::gelu(gate, "tanh")) * up;
 }
@@ -72,6 +88,8 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
     values = values.repeat_interleave(group, 2);
   }
   const at::Tensor scores = at::matmul((queries * shape.scale).transpose(1, 2), keys.permute({0, 2, 3, 1}));
+  if (!shape.causal)
+    return at::matmul(at::softmax(capped(scores, shape.softcap), -1), values.transpose(1, 2)).transpose(1, 2).flatten(2);
   const at::Tensor later = at::ones({tokens, tokens}, q.options().dtype(at::kBool).requires_grad(false)).triu(1);
   const at::Tensor masked = capped(scores, shape.softcap).masked_fill(later, -std::numeric_limits<double>::infinity());
   return at::matmul(at::softmax(masked, -1), values.transpose(1, 2)).transpose(1, 2).flatten(2);

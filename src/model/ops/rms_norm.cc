@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -135,10 +134,7 @@ Gradients norm_gradients_of(const at::Tensor& x, const at::Tensor& scale, const 
       norm_rows(mine, block * per_block, std::min(rows, (block + 1) * per_block));
     }
   });
-  std::vector<double> total(static_cast<std::size_t>(d), 0.0);
-  for (std::int64_t block = 0; block < blocks; ++block)
-    for (std::int64_t j = 0; j < d; ++j) total[j] += at.by_scale[block * d + j];
-  std::transform(total.begin(), total.end(), by.scale.data_ptr<T>(), [](double sum) { return static_cast<T>(sum); });
+  add_in_order(at.by_scale, blocks, d, by.scale.data_ptr<T>());
   return by;
 }
 
