@@ -1,7 +1,5 @@
 // `cautious bench step` and `cautious bench polar`: one optimizer step against the machine's limit, and the orthogonalization
 // of matrices against the naive form and the machine's own matrix product, each measured in the same run.
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -30,7 +28,7 @@ struct StepArguments {
   bench::StepGrid grid;
 };
 
-void print_json(const bench::StepRow& row, bench::Pages pages) {
+std::string json_of(const bench::StepRow& row, bench::Pages pages) {
   const nlohmann::ordered_json object{{"optimizer", row.optimizer},
                                       {"decay", row.decay},
                                       {"dtype", row.dtype},
@@ -54,19 +52,17 @@ void print_json(const bench::StepRow& row, bench::Pages pages) {
                                       {"relative", row.relative.medians},
                                       {"relative_q10", row.relative.q10},
                                       {"relative_rounds", row.relative.rounds}};
-  fmt::print("{}\n", object.dump());
-  std::fflush(stdout);
+  return object.dump();
 }
 
-void print_row(const bench::StepRow& row) {
-  fmt::print(
+std::string line_of(const bench::StepRow& row) {
+  return fmt::format(
       "{:<11} {:<6} {:<10} {:<5} {:<5} {:>10} {:>7} {:>7} {:>7.3f} {:>6.3f} {:>4.0f}% {:>7.3f} {:>6.3f} {:>7.2f} {:>5.2f} "
       "{:>6.2f} "
-      "{:>10.2f} {:>5.2f} {:>6.2f} of {}\n",
+      "{:>10.2f} {:>5.2f} {:>6.2f} of {}",
       row.scenario, row.optimizer, row.decay, row.dtype, name_of(row.norms), row.n, row.tensors, row.threads, row.ns.median,
       row.ns.q10, 100 * row.ns.disturbed, row.limit.median, row.limit.q10, row.ratio.medians, row.ratio.q10, row.ratio.rounds,
       row.relative.medians, row.relative.q10, row.relative.rounds, row.reference);
-  std::fflush(stdout);
 }
 
 int run(const StepArguments& given) {
@@ -83,21 +79,16 @@ int run(const StepArguments& given) {
   }
   fmt::print(stderr, "{}\n{} pages for x and g; processor time on one thread, wall time on several\n", machine_line(),
              given.pages);
-  if (!given.json) {
-    fmt::print(
-        "{:<11} {:<6} {:<10} {:<5} {:<5} {:>10} {:>7} {:>7} {:>7} {:>6} {:>5} {:>7} {:>6} {:>7} {:>5} {:>6} {:>10} {:>5} "
-        "{:>6}\n",
-        "scenario", "rule", "decay", "type", "norms", "n", "tensors", "threads", "ns", "q10", "busy", "limit", "q10", "ratio",
-        "q10", "rounds", "relative", "q10", "rounds");
-  }
-  const bool live = isatty(STDERR_FILENO) != 0;
+  const BenchRows rows(
+      given.json,
+      fmt::format(
+          "{:<11} {:<6} {:<10} {:<5} {:<5} {:>10} {:>7} {:>7} {:>7} {:>6} {:>5} {:>7} {:>6} {:>7} {:>5} {:>6} {:>10} {:>5} "
+          "{:>6}",
+          "scenario", "rule", "decay", "type", "norms", "n", "tensors", "threads", "ns", "q10", "busy", "limit", "q10", "ratio",
+          "q10", "rounds", "relative", "q10", "rounds"));
   bench::run_step_grid(
-      grid,
-      [&](const std::string& what) {
-        if (live) fmt::print(stderr, "measuring {}\033[K\r", what);
-      },
-      [&](const bench::StepRow& row) { given.json ? print_json(row, grid.pages) : print_row(row); });
-  if (live) fmt::print(stderr, "\033[K");
+      grid, [&](const std::string& what) { rows.measuring(what); },
+      [&](const bench::StepRow& row) { rows.print(json_of(row, grid.pages), line_of(row)); });
   return 0;
 }
 
@@ -108,7 +99,7 @@ struct PolarArguments {
   bench::PolarGrid grid;
 };
 
-void print_json(const bench::PolarRow& row) {
+std::string json_of(const bench::PolarRow& row) {
   nlohmann::ordered_json object;
   if (!row.list.empty()) object["list"] = row.list;
   object.update(nlohmann::ordered_json{{"rows", row.rows},
@@ -124,16 +115,14 @@ void print_json(const bench::PolarRow& row) {
                                        {"error", row.error},
                                        {"bound", row.bound},
                                        {"elementwise", row.elementwise}});
-  fmt::print("{}\n", object.dump());
-  std::fflush(stdout);
+  return object.dump();
 }
 
-void print_row(const bench::PolarRow& row) {
+std::string line_of(const bench::PolarRow& row) {
   const std::string what = row.list.empty() ? fmt::format("{} x {}", row.rows, row.cols) : row.list;
-  fmt::print("{:<13} {:>5} {:>7} {:>10.2f} {:>10.2f} {:>7.2f} {:>8.1f} {:>9.1f} {:>6.2f} {:>9.1e} {:>8.1f}%\n", what, row.count,
-             row.threads, row.ms, row.naive_ms, row.speedup, row.sgemm_gflops, row.effective_gflops, row.bound, row.error,
-             100 * row.elementwise);
-  std::fflush(stdout);
+  return fmt::format("{:<13} {:>5} {:>7} {:>10.2f} {:>10.2f} {:>7.2f} {:>8.1f} {:>9.1f} {:>6.2f} {:>9.1e} {:>8.1f}%", what,
+                     row.count, row.threads, row.ms, row.naive_ms, row.speedup, row.sgemm_gflops, row.effective_gflops,
+                     row.bound, row.error, 100 * row.elementwise);
 }
 
 std::pair<int, int> size_of(const std::string& text) {
@@ -166,18 +155,12 @@ int run(const PolarArguments& given) {
     }
   }
   fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
-  if (!given.json) {
-    fmt::print("{:<13} {:>5} {:>7} {:>10} {:>10} {:>7} {:>8} {:>9} {:>6} {:>9} {:>9}\n", "matrix", "count", "threads", "ms",
-               "naive ms", "speedup", "sgemm", "effective", "bound", "error", "rest");
-  }
-  const bool live = isatty(STDERR_FILENO) != 0;
+  const BenchRows rows(given.json,
+                       fmt::format("{:<13} {:>5} {:>7} {:>10} {:>10} {:>7} {:>8} {:>9} {:>6} {:>9} {:>9}", "matrix", "count",
+                                   "threads", "ms", "naive ms", "speedup", "sgemm", "effective", "bound", "error", "rest"));
   bench::run_polar_grid(
-      grid,
-      [&](const std::string& what) {
-        if (live) fmt::print(stderr, "measuring {}\033[K\r", what);
-      },
-      [&](const bench::PolarRow& row) { given.json ? print_json(row) : print_row(row); });
-  if (live) fmt::print(stderr, "\033[K");
+      grid, [&](const std::string& what) { rows.measuring(what); },
+      [&](const bench::PolarRow& row) { rows.print(json_of(row), line_of(row)); });
   return 0;
 }
 

@@ -93,11 +93,13 @@ void add_compare(CLI::App& app, Verb& chosen) {
   verb.add_option("--lr", args->lrs, "Peak learning rate, or several to choose from (default: one that suits the nano presets)")
       ->delimiter(',')
       ->type_name("A,B,...");
-  verb.add_option("--steps", args->steps, "Steps per run (default: 20 tokens per parameter)")->type_name("N");
+  verb.add_option("--steps", args->steps, "Steps per run (default: 20 tokens per parameter, or 5 epochs of images)")
+      ->type_name("N");
   verb.add_option("--out", args->out, "Directory of the study, new or to be continued (default: compare-OPTIMIZER)")
       ->type_name("DIR");
   verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
-  verb.add_flag("--dry-run", args->dry_run, "Print the runs with their steps, parameters and tokens; nothing is written");
+  verb.add_flag("--dry-run", args->dry_run,
+                "Print the runs with their steps, parameters and tokens or images; nothing is written");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.allow_extras();
   verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return run(*args, verb); }; });

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -214,6 +216,23 @@ std::string one_line(std::string_view text) {
 std::string machine_line() {
   const run::Provenance here = run::provenance();
   return fmt::format("{}, {} cores, compiler {}", here.cpu, here.cores, here.compiler);
+}
+
+BenchRows::BenchRows(bool json, const std::string& head) : json_(json), live_(isatty(STDERR_FILENO) != 0) {
+  if (!json) fmt::print("{}\n", head);
+}
+
+BenchRows::~BenchRows() {
+  if (live_) fmt::print(stderr, "\033[K");
+}
+
+void BenchRows::measuring(const std::string& what) const {
+  if (live_) fmt::print(stderr, "measuring {}\033[K\r", what);
+}
+
+void BenchRows::print(const std::string& json, const std::string& line) const {
+  fmt::print("{}\n", json_ ? json : line);
+  std::fflush(stdout);
 }
 
 Interruptible::Interruptible() {

@@ -24,6 +24,22 @@ std::string one_line(std::string_view text);
 // CPU, cores and compiler, for the heads of benchmarks.
 std::string machine_line();
 
+// The rows of a benchmark as they are measured: lines of JSON, or a table under its head. On a terminal, what is being measured
+// meanwhile.
+class BenchRows {
+ public:
+  BenchRows(bool json, const std::string& head);
+  ~BenchRows();
+  BenchRows(const BenchRows&) = delete;
+  BenchRows& operator=(const BenchRows&) = delete;
+
+  void measuring(const std::string& what) const;
+  void print(const std::string& json, const std::string& line) const;  // one of them
+
+ private:
+  bool json_, live_;
+};
+
 struct Interrupted {
   int signal;  // the exit code is 128 + this
 };

@@ -58,7 +58,8 @@ std::vector<double> without_missing(std::vector<double> losses) {
 std::string losses_table(const study::Results& results) {
   std::size_t width = 3;
   for (const FinishedRun& run : results.runs) width = std::max(width, study::name_of(run.run.arm, run.run.point).size());
-  const auto mean_of = [](const study::Spread& spread) { return spread.n > 0 ? fmt::format("{:.4f}", spread.mean) : "-"; };
+  const study::Measure& measure = measure_of(results.runs);
+  const auto mean_of = [&](const study::Spread& spread) { return spread.n > 0 ? measure.number(spread.mean) : "-"; };
   std::string text = fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", "arm", width, "tuning", "n", "mean", "sd");
   for (const study::Arm& arm : results.plan.arms) {
     for (const study::Overrides& point : points_of(results, arm.name)) {
@@ -66,7 +67,7 @@ std::string losses_table(const study::Results& results) {
       const study::Spread spread = study::spread_of(without_missing(losses_of(results, arm.name, point)));
       if (!results.plan.tune_seeds.empty() && tuned.n == 0 && point != best_point(results, arm.name)) continue;
       text += fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", study::name_of(arm.name, point), width, mean_of(tuned),
-                          spread.n, mean_of(spread), spread.n > 1 ? fmt::format("{:.4f}", spread.sd) : "-");
+                          spread.n, mean_of(spread), spread.n > 1 ? measure.number(spread.sd) : "-");
     }
   }
   return text;
@@ -91,26 +92,33 @@ int complain_of_failed(const study::Results& results, const StudyOptions& option
   return 1;
 }
 
-// Every text of the plan is looked at and tokenized before the first run: what is wrong with it is said once, and runs side by
-// side find it ready.
+// All data of the plan is looked at, and text tokenized, before the first run: what is wrong with it is said once, and runs
+// side by side find it ready.
 void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const Interruptible& interruptible) {
   base::LiveLine line(quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
-  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::int64_t, std::string, std::string,
-                      std::int64_t>>
+  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::int64_t, std::int64_t, std::string,
+                      std::string, std::int64_t>>
       seen;
+  const auto progress = [&](const std::string& what, double fraction) {
+    interruptible.check();
+    line.show_fraction(fraction, what);
+  };
   for (const study::PlannedRun& run : runs) {
     run::RunConfig config = run.config;
     const run::RunConfig::Data& data = config.data;
     if (data.path.empty()) continue;  // refused by run_study, which names the arm
-    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.train_tokens, data.tokenizer, data.cache,
-                      config.model.shape.vocab})
+    const bool image = config.task == run::Task::image;
+    const std::int64_t holds = image ? model::classes(config.model.image) : config.model.shape.vocab;
+    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.train_tokens, data.train_images, data.tokenizer,
+                      data.cache, holds})
              .second)
       continue;
     config.train.threads = default_jobs();
-    run::open_data(config, [&](const std::string& what, double fraction) {
-      interruptible.check();
-      line.show_fraction(fraction, what);
-    });
+    if (image) {
+      run::open_image_data(config, progress);
+    } else {
+      run::open_data(config, progress);
+    }
   }
 }
 
@@ -191,22 +199,22 @@ int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_
 int list_runs(const std::vector<study::PlannedRun>& runs) {
   std::size_t width = 3;
   for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
+  const std::string_view unit = run::unit_of(runs.front().config.task);
   double all = 0, count = 0;
-  std::string text = fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", "tokens");
+  std::string text = fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", unit);
   for (const study::PlannedRun& run : runs) {
     if (run.share == 0) continue;
     const std::int64_t steps = steps_of(run.config);
-    const double tokens = static_cast<double>(steps) * static_cast<double>(run.config.train.batch_size) *
-                          static_cast<double>(run::sequence_length(run.config));
-    text += fmt::format("{:<{}} {:>9} {:>11} {:>9}{}\n", run.folder, width, steps,
-                        size_of(run.config.model.shape, 1, 1, false).parameters, base::count_text(tokens),
+    const double units = static_cast<double>(steps) * static_cast<double>(run::units_per_step(run.config));
+    text += fmt::format("{:<{}} {:>9} {:>11} {:>9}{}\n", run.folder, width, steps, run::parameters_of(run.config),
+                        base::count_text(units),
                         run.tuning      ? "  tuning"
                         : run.candidate ? "  if chosen"
                                         : "");
-    all += run.share * tokens;
+    all += run.share * units;
     count += run.share;
   }
-  text += fmt::format("{:.0f} runs, {} tokens\n", count, base::count_text(all));
+  text += fmt::format("{:.0f} runs, {} {}\n", count, base::count_text(all), unit);
   base::print(text);
   return 0;
 }
@@ -244,7 +252,8 @@ void add_study(CLI::App& app, Verb& chosen) {
   verb.add_option("PLAN", args->plan, "The plan, a TOML file")->required()->type_name("");
   verb.add_option("--out", args->out, "Directory of the study, new or to be continued")->type_name("DIR");
   verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
-  verb.add_flag("--dry-run", args->dry_run, "Print the runs with their steps, parameters and tokens; nothing is written");
+  verb.add_flag("--dry-run", args->dry_run,
+                "Print the runs with their steps, parameters and tokens or images; nothing is written");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }

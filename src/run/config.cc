@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "base/toml.h"
+#include "data/corpus.h"
 #include "run/config_table.h"
 
 namespace cautious::run {
@@ -107,11 +109,61 @@ DecaySwitch vector_decay(const RunConfig& config) {
 }
 
 // Vectors first: the output's bias is one. Then embedding and output, by name.
-std::vector<Route> routes_with(const std::string& ends) {
-  return {{.group = "vectors", .max_rank = 1},
-          {.group = ends, .pattern = "model.embed_tokens.*"},
-          {.group = ends, .pattern = "lm_head.*"},
-          {.group = "matrices"}};
+std::vector<Route> routes_with(Task task, const std::string& ends) {
+  std::vector<Route> routes{{.group = "vectors", .max_rank = 1}};
+  const auto add = [&](const std::string& group, std::initializer_list<const char*> patterns) {
+    for (const char* pattern : patterns) routes.push_back({.group = group, .pattern = pattern});
+  };
+  if (task == Task::image) {
+    add("vectors", {"cls_token", "pos_embed"});
+    add(ends, {"patch_embed.*", "head.*", "fc.*"});
+  } else {
+    add(ends, {"model.embed_tokens.*", "lm_head.*"});
+  }
+  routes.push_back({.group = "matrices"});
+  return routes;
+}
+
+// The last value that the layers give to the key.
+const Assignment* last_given(const std::vector<Assignment>& given, std::string_view name) {
+  const auto found = std::find_if(given.rbegin(), given.rend(), [&](const Assignment& a) { return a.name == name; });
+  return found == given.rend() ? nullptr : &*found;
+}
+
+// That of the preset where there is one. Names that are none are refused later, with their places.
+Task task_in(const std::vector<Assignment>& given) {
+  const Assignment* const preset = last_given(given, "model.preset");
+  const Assignment* const task = last_given(given, "task");
+  const bool image = task && task->value.text == cautious::name_of(Task::image);
+  if (!preset) return image ? Task::image : Task::text;
+  const bool of_images = model::is_image_preset(preset->value.text);
+  if (task && image != of_images && (of_images || std::ranges::count(model::preset_names(), preset->value.text) > 0)) {
+    throw Error(Fault::usage,
+                fmt::format("{} is '{}', a model of the task '{}', but {} is '{}'; remove one of them", what_of(*preset),
+                            preset->value.text, of_images ? "image" : "text", what_of(*task), task->value.text),
+                {.key = "task"});
+  }
+  return of_images ? Task::image : Task::text;
+}
+
+// What the data decides unless the user does: the classes and channels, for small models the size, and how long an epoch is. A
+// configuration that leaves nothing open needs no data yet.
+void follow_data(RunConfig& config, const std::vector<Assignment>& given) {
+  constexpr std::int64_t kSmall = 64;  // models of larger images are meant for photographs, whose sizes differ
+  if (config.data.path.empty()) return;
+  const auto is_open = [&](const char* key) { return !last_given(given, key); };
+  const bool size = is_open("model.image_size") && model::image_size(config.model.image) <= kSmall;
+  const bool channels = is_open("model.channels"), classes = is_open("model.classes");
+  if (!size && !channels && !classes && config.train.epochs == 0) return;
+  const data::ImageFacts facts = data::image_facts(image_spec(config));
+  config.data.epoch_images = facts.training;
+  std::visit(
+      [&](auto& network) {
+        if (size && facts.size > 0) network.image_size = facts.size;
+        if (channels) network.channels = facts.channels;
+        if (classes) network.classes = facts.classes;
+      },
+      config.model.image);
 }
 
 }  // namespace
@@ -151,16 +203,31 @@ void start_rest(RunConfig::Optimizer& optimizer, std::string_view name) {
   optimizer.rest_name = name;
 }
 
+RunConfig defaults_of(Task task) {
+  RunConfig config;
+  config.task = task;
+  if (task == Task::text) return config;
+  config.model.preset = "resnet-20";
+  config.model.image = model::image_preset(config.model.preset);
+  config.data.val_fraction = 0;
+  config.optimizer.lr = 2e-3;
+  config.train.tokens_per_param = 0;
+  config.train.images = 600000;
+  config.train.batch_size = 128;
+  return config;
+}
+
 RunConfig read_config(const ConfigSource& source) {
   const std::vector<Assignment> given = assignments_of(source);
-  refuse_rivals(given);
-  RunConfig config;
+  RunConfig config = defaults_of(task_in(given));
+  refuse_rivals(config.task, given);
   for (const Stage stage : kStages) {
     if (stage == Stage::rest_start && works_on_matrices(config.optimizer.recipe.rule)) {
       start_rest(config.optimizer, config.optimizer.rest_name);
     }
     apply(config, given, stage);
   }
+  if (config.task == Task::image) follow_data(config, given);
   check_together(config, given);
   return config;
 }
@@ -182,6 +249,26 @@ std::string to_toml(const RunConfig& config) {
   return text;
 }
 
+std::vector<model::Shape> parameter_shapes(const RunConfig& config) {
+  return config.task == Task::image ? model::parameter_shapes(config.model.image) : model::parameter_shapes(config.model.shape);
+}
+
+std::int64_t parameters_of(const RunConfig& config) {
+  return config.task == Task::image ? size_of(config.model.image, 1).parameters
+                                    : size_of(config.model.shape, 1, 1, false).parameters;
+}
+
+std::int64_t units_per_step(const RunConfig& config) {
+  return config.train.batch_size * (config.task == Task::image ? 1 : sequence_length(config));
+}
+
+std::string_view unit_of(Task task) { return task == Task::image ? "images" : "tokens"; }
+
+data::ImageSpec image_spec(const RunConfig& config) {
+  return {config.data.path, config.data.val_path, config.data.val_fraction, config.data.train_images,
+          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache)};
+}
+
 std::int64_t sequence_length(const RunConfig& config) {
   return config.train.seq_len > 0 ? config.train.seq_len : config.model.shape.context;
 }
@@ -189,11 +276,15 @@ std::int64_t sequence_length(const RunConfig& config) {
 std::int64_t steps_of(const RunConfig& config) {
   const RunConfig::Train& train = config.train;
   if (train.steps > 0) return train.steps;
-  const std::int64_t per_step = train.batch_size * sequence_length(config);
-  if (train.tokens > 0) return (train.tokens - 1) / per_step + 1;
-  const auto parameters = static_cast<double>(size_of(config.model.shape, 1, 1, false).parameters);
-  const double steps = std::ceil(train.tokens_per_param * parameters / static_cast<double>(per_step));
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(steps));
+  const std::int64_t per_step = units_per_step(config), units = std::max(train.tokens, train.images);
+  if (units > 0) return (units - 1) / per_step + 1;
+  if (train.epochs > 0 && config.data.epoch_images == 0) {
+    throw Error(Fault::usage, "train.epochs needs data.path, whose images it counts; set data.path, or train.steps instead",
+                {.key = "train.epochs"});
+  }
+  const double wanted = train.epochs > 0 ? train.epochs * static_cast<double>(config.data.epoch_images)
+                                         : train.tokens_per_param * static_cast<double>(parameters_of(config));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(per_step))));
 }
 
 Schedule schedule_of(const RunConfig& config) {
@@ -215,13 +306,13 @@ Routing routing_of(const RunConfig& config) {
     return {{{.name = "matrices", .recipe = optimizer.recipe},
              {.name = "embedding", .recipe = optimizer.recipe},
              {.name = "vectors", .recipe = optimizer.recipe, .decay = vector_decay(config)}},
-            routes_with("embedding")};
+            routes_with(config.task, "embedding")};
   }
   const double multiplier = optimizer.rest_lr_multiplier;
   return {{{.name = "matrices", .recipe = optimizer.recipe},
            {.name = "rest", .recipe = optimizer.rest, .lr_multiplier = multiplier},
            {.name = "vectors", .recipe = optimizer.rest, .lr_multiplier = multiplier, .decay = vector_decay(config)}},
-          routes_with("rest")};
+          routes_with(config.task, "rest")};
 }
 
 }  // namespace cautious::run

@@ -1,13 +1,16 @@
 // Everything that decides a training run, as plain data: sections of a TOML file, overridden by --section.key=value.
 //   command line > file > preset > default.  An unknown key is an Error with a suggestion.
+// The task follows from model.preset; `task` in a file is for the reader, and for a file without a preset.
 // model.preset, optimizer.name and decay come before the keys that start from them, whatever their order; a higher layer that
 // changes one keeps a lower layer's other keys. A key that its rule does not have is an Error, never ignored.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,25 +18,39 @@
 #include <cautious/recipe.h>
 #include <cautious/schedule.h>
 
+#include "data/images/augment.h"
+#include "data/images/image_set.h"
 #include "model/config.h"
+#include "model/vision/config.h"
 
 namespace cautious::run {
 
+// What is trained: a language model on text, or a classifier of images.
+enum class Task { text, image };
+constexpr auto names_of(Task) { return std::array<std::string_view, 2>{"text", "image"}; }
+
 // What each member means is said where it becomes a key: in config_table.cc, or in the fields() of its type.
 struct RunConfig {
+  Task task = Task::text;
   struct Model {
-    std::string preset = "nano-300k";  // where the other keys of the section start
-    model::ModelConfig shape = cautious::model::preset("nano-300k");
-    bool recompute = false;
+    std::string preset = "nano-300k";                                 // where the other keys of the section start
+    model::ModelConfig shape = cautious::model::preset("nano-300k");  // of text
+    model::ImageModel image;
+    bool recompute = false;  // text
   } model;
   struct Data {
     std::vector<std::string> path;  // required to train
     std::vector<std::string> val_path;
     double val_fraction = 0.05;
-    std::int64_t train_tokens = 0;
-    std::string tokenizer = "bytes";  // or a path (data/tokenizer/tokenizer.h)
+    std::int64_t train_tokens = 0;    // text
+    std::string tokenizer = "bytes";  // text; or a path (data/tokenizer/tokenizer.h)
+    std::int64_t train_images = 0;    // images, as are the next two
+    std::int64_t workers = 1;
+    std::int64_t most_bad = 10;
     std::string cache;
+    std::int64_t epoch_images = 0;  // not a key: how many images train.epochs counts, where it decides
   } data;
+  data::Augment augment;  // images
   struct Optimizer {
     std::string name = "adamw";
     Recipe recipe = cautious::recipe("adamw");  // all its fields are keys of the section
@@ -53,18 +70,22 @@ struct RunConfig {
   Schedule schedule{.kind = ScheduleKind::cosine, .warmup_ratio = 0.02, .final = 0.1};  // without lr and steps: schedule_of()
   DecaySchedule decay_schedule;                                                         // without steps
   struct Train {
-    std::int64_t steps = 0;  // exactly one of these three is positive; setting one unsets the others
+    std::int64_t steps = 0;  // exactly one of these five is positive; setting one unsets the others
     std::int64_t tokens = 0;
     double tokens_per_param = 20;
+    std::int64_t images = 0;
+    double epochs = 0;
     std::int64_t batch_size = 16;
     std::int64_t grad_accum = 1;  // divides batch_size
-    std::int64_t seq_len = 0;
+    std::int64_t seq_len = 0;     // text
+    double ema = 0;
     std::uint64_t seed = 0;
     int threads = 0;
   } train;
   struct Eval {
     std::int64_t every = 200;
-    std::int64_t tokens = 131072;
+    std::int64_t tokens = 131072;  // text
+    std::int64_t images = 0;
   } eval;
   struct Checkpoint {
     std::int64_t every = 500;
@@ -77,6 +98,9 @@ struct RunConfig {
     bool tensorboard = true;
   } log;
 };
+
+// What a run of the task starts from.
+RunConfig defaults_of(Task task);
 
 struct ConfigSource {
   std::optional<std::filesystem::path> file;
@@ -93,9 +117,8 @@ RunConfig read_config(const ConfigSource& source);
 std::string to_toml(const RunConfig& config);
 
 struct ConfigKey {
-  std::string name;  // "optimizer.lr"
-  std::string
-      value;  // as TOML writes it; empty: another key decides (of train.steps, tokens, tokens_per_param; of the warmups)
+  std::string name;   // "optimizer.lr"
+  std::string value;  // as TOML writes it; empty: another key decides (of train.steps, tokens, ...; of the warmups)
   std::string valid;
   std::string help;
 };
@@ -103,12 +126,18 @@ struct ConfigKey {
 std::vector<ConfigKey> config_keys(const RunConfig& config);
 
 // What follows from the configuration.
-std::int64_t sequence_length(const RunConfig& config);
+std::vector<model::Shape> parameter_shapes(const RunConfig& config);
+std::int64_t parameters_of(const RunConfig& config);
+std::int64_t sequence_length(const RunConfig& config);  // of text
+// What the progress of a run counts: tokens or images per step.
+std::int64_t units_per_step(const RunConfig& config);
+std::string_view unit_of(Task task);  // "tokens", "images"
+data::ImageSpec image_spec(const RunConfig& config);
 std::int64_t steps_of(const RunConfig& config);  // the horizon in steps, rounded up
 Schedule schedule_of(const RunConfig& config);
 DecaySchedule decay_schedule_of(const RunConfig& config);
-// Groups "matrices", "vectors" (rank at most 1) and, for the embedding and the output matrix, "embedding" or, with a rule for
-// matrices alone, "rest".
+// Groups "matrices", "vectors" (rank at most 1, positions and class tokens) and, for the embedding of tokens or patches and the
+// output matrix, "embedding" or, with a rule for matrices alone, "rest".
 Routing routing_of(const RunConfig& config);
 
 }  // namespace cautious::run

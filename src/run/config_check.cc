@@ -93,23 +93,29 @@ void check_batch(const RunConfig& config, const std::vector<Assignment>& given) 
            fmt::format("is {}, which does not divide train.batch_size {}", train.grad_accum, train.batch_size));
   }
   const std::int64_t context = config.model.shape.context;
-  if (train.seq_len > context) {
+  if (config.task == Task::text && train.seq_len > context) {
     refuse(given, "train.seq_len", fmt::format("is {}; valid: 0 to {}, which is model.context", train.seq_len, context));
   }
 }
 
-// The run's tokens must be countable.
+// The run's tokens or images must be countable.
 void check_length(const RunConfig& config, const std::vector<Assignment>& given) {
   constexpr double kMost = 9e18;
+  struct Length {
+    const char* key;
+    double units;
+  };
   const RunConfig::Train& train = config.train;
-  const auto per_step = static_cast<double>(train.batch_size) * static_cast<double>(sequence_length(config));
-  const auto parameters = static_cast<double>(size_of(config.model.shape, 1, 1, false).parameters);
-  const double tokens = train.steps > 0    ? static_cast<double>(train.steps) * per_step
-                        : train.tokens > 0 ? static_cast<double>(train.tokens)
-                                           : train.tokens_per_param * parameters;
-  if (tokens + per_step <= kMost) return;
-  const std::string key = train.steps > 0 ? "train.steps" : train.tokens > 0 ? "train.tokens" : "train.tokens_per_param";
-  refuse(given, key, fmt::format("makes a run of {:.3g} tokens; valid: at most {:.3g}", tokens, kMost));
+  const auto per_step = static_cast<double>(units_per_step(config));
+  const Length lengths[] = {{"train.steps", static_cast<double>(train.steps) * per_step},
+                            {"train.tokens", static_cast<double>(train.tokens)},
+                            {"train.images", static_cast<double>(train.images)},
+                            {"train.tokens_per_param", train.tokens_per_param * static_cast<double>(parameters_of(config))},
+                            {"train.epochs", train.epochs * static_cast<double>(config.data.epoch_images)}};
+  for (const auto& [key, units] : lengths) {
+    if (units == 0 || units + per_step <= kMost) continue;
+    refuse(given, key, fmt::format("makes a run of {:.3g} {}; valid: at most {:.3g}", units, unit_of(config.task), kMost));
+  }
 }
 
 std::optional<std::string> last_text(const std::vector<Assignment>& given, const std::string& name, Layer highest) {
@@ -199,7 +205,7 @@ std::string meant(const Known& known, std::string_view section, std::string_view
 }
 
 std::string choices_in(const RunConfig& config, std::string_view section, const Known& known) {
-  if (known.siblings.empty()) return fmt::format("sections: {}", base::join(config_sections()));
+  if (known.siblings.empty() || section.empty()) return fmt::format("sections: {}", base::join(config_sections()));
   const RunConfig::Optimizer& optimizer = config.optimizer;
   const std::string with = section == "optimizer"        ? " for " + in_words(optimizer.name, optimizer.recipe)
                            : section == "optimizer.rest" ? " for " + in_words(optimizer.rest_name, optimizer.rest)
@@ -222,9 +228,9 @@ void refuse_key(const RunConfig& config, const std::vector<Assignment>& given, c
       {.key = assignment.name, .where = where_of(assignment)});
 }
 
-void refuse_rivals(const std::vector<Assignment>& given) {
+void refuse_rivals(Task task, const std::vector<Assignment>& given) {
   for (auto one = given.begin(); one != given.end(); ++one) {
-    const auto rivals = rivals_of(one->name);
+    const auto rivals = rivals_of(task, one->name);
     const auto other = std::find_if(one + 1, given.end(), [&](const Assignment& a) {
       return a.layer == one->layer && a.name != one->name && std::ranges::find(rivals, a.name) != rivals.end();
     });
@@ -237,7 +243,8 @@ void refuse_rivals(const std::vector<Assignment>& given) {
 
 void check_together(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Optimizer& optimizer = config.optimizer;
-  base::with_context(in_section(given, "model"), [&] { check(config.model.shape); });
+  base::with_context(in_section(given, "model"),
+                     [&] { config.task == Task::image ? check(config.model.image) : check(config.model.shape); });
   base::with_context(in_section(given, "optimizer"), [&] { check(optimizer.recipe); });
   check_decay(given, "optimizer", optimizer.name, optimizer.recipe);
   if (works_on_matrices(optimizer.recipe.rule)) {

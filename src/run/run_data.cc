@@ -1,4 +1,4 @@
-// The tokenizer, the corpus, and whether the model's vocabulary holds both.
+// The tokenizer, the corpus, and whether the model's vocabulary holds both; the images, and whether its classes do.
 #include "run/run_data.h"
 
 #include <algorithm>
@@ -41,6 +41,22 @@ RunData open_data(const RunConfig& config, const std::function<void(const std::s
   data::Corpus corpus = data::open_corpus(corpus_spec(config), tokenizer, progress);
   check_vocabulary(config, tokenizer, corpus);
   return {std::move(tokenizer), std::move(corpus)};
+}
+
+data::ImageData open_image_data(const RunConfig& config,
+                                const std::function<void(const std::string& what, double fraction)>& progress) {
+  data::ImageData data = data::open_images(image_spec(config), progress);
+  const std::int64_t channels = model::channels(config.model.image), classes = model::classes(config.model.image);
+  const auto found = static_cast<std::int64_t>(data.train->classes().size());
+  if (found > classes) {
+    throw Error(Fault::usage,
+                fmt::format("the data has {} classes, model.classes is {}; set --model.classes={}", found, classes, found));
+  }
+  if (data.train->channels() != channels) {
+    throw Error(Fault::usage, fmt::format("the images have {} channels, model.channels is {}; set --model.channels={}",
+                                          data.train->channels(), channels, data.train->channels()));
+  }
+  return data;
 }
 
 }  // namespace cautious::run

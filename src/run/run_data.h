@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/corpus.h"
+#include "data/images/image_set.h"
 #include "run/config.h"
 
 namespace cautious::run {
@@ -17,5 +18,10 @@ struct RunData {
 // Opened, and tokenized if it has not been. Whatever is wrong with it is an Error (data/corpus.h, data/tokenizer/tokenizer.h),
 // also a vocabulary that model.vocab does not hold.
 RunData open_data(const RunConfig& config, const std::function<void(const std::string& what, double part)>& progress);
+
+// The images of a run, opened. Whatever is wrong with them is an Error (data/images/image_set.h), also more classes or other
+// channels than the model has.
+data::ImageData open_image_data(const RunConfig& config,
+                                const std::function<void(const std::string& what, double fraction)>& progress);
 
 }  // namespace cautious::run

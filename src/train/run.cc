@@ -6,6 +6,7 @@
 #include <ctime>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include <ATen/Parallel.h>
@@ -15,13 +16,9 @@
 
 #include "base/atomic_file.h"
 #include "base/text.h"
-#include "data/corpus.h"
-#include "data/tokenizer/tokenizer.h"
-#include "model/family.h"
 #include "run/checkpoint.h"
 #include "run/decay_trace.h"
 #include "run/directory.h"
-#include "run/run_data.h"
 #include "train/trainer.h"
 
 namespace cautious::train {
@@ -33,20 +30,17 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 std::vector<std::string> tensor_names(const run::RunConfig& config) {
   std::vector<std::string> names;
-  for (const model::Shape& shape : model::parameter_shapes(config.model.shape)) names.push_back(shape.name);
+  for (const model::Shape& shape : run::parameter_shapes(config)) names.push_back(shape.name);
   return names;
-}
-
-model::EvaluationSet evaluation_set(const run::RunConfig& config, const data::Corpus& corpus,
-                                    const data::Tokenizer& tokenizer) {
-  const std::int64_t length = run::sequence_length(config);
-  const std::int64_t count = std::max<std::int64_t>(1, config.eval.tokens / length);
-  return {&corpus.validation, data::fixed_windows(corpus.validation, length, count), length, tokenizer.lengths()};
 }
 
 // Parameters, gradients, moments and the activations of one chunk of a step, in bytes.
 double memory_needed(const run::RunConfig& config) {
   const std::int64_t chunk = config.train.batch_size / config.train.grad_accum;
+  if (config.task == run::Task::image) {
+    const model::ImageModelSize size = size_of(config.model.image, chunk);
+    return static_cast<double>(size.parameter_bytes) + static_cast<double>(size.activation_bytes);
+  }
   const model::ModelSize size = size_of(config.model.shape, chunk, run::sequence_length(config), config.model.recompute);
   return static_cast<double>(size.parameter_bytes) + static_cast<double>(size.activation_bytes);
 }
@@ -55,19 +49,21 @@ void check_memory(const run::RunConfig& config) {
   constexpr double kGiB = 1024.0 * 1024 * 1024;
   const double needed = memory_needed(config), available = memory_available();
   if (needed <= available) return;
+  const bool image = config.task == run::Task::image;
   throw Error(
       Fault::usage,
-      fmt::format("train.batch_size {} in {} chunk{} of {} tokens needs about {:.1f} GiB, but {:.1f} GiB are available; raise "
-                  "train.grad_accum, set model.recompute=true, or lower train.batch_size or train.seq_len",
-                  config.train.batch_size, config.train.grad_accum, config.train.grad_accum == 1 ? "" : "s",
-                  run::sequence_length(config), needed / kGiB, available / kGiB));
+      fmt::format(
+          "train.batch_size {} in {} chunk{}{} needs about {:.1f} GiB, but {:.1f} GiB are available; raise "
+          "train.grad_accum, {}",
+          config.train.batch_size, config.train.grad_accum, config.train.grad_accum == 1 ? "" : "s",
+          image ? "" : fmt::format(" of {} tokens", run::sequence_length(config)), needed / kGiB, available / kGiB,
+          image ? "or lower train.batch_size" : "set model.recompute=true, or lower train.batch_size or train.seq_len"));
 }
 
 // One run from its first or next step to its end.
 class Run {
  public:
-  Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer& tokenizer, const data::Corpus& corpus,
-      const run::RunDirectory& directory);
+  Run(const RunRequest& request, const RunWatch& watch, Task& task, const run::RunDirectory& directory);
   RunResult go();
 
  private:
@@ -77,20 +73,22 @@ class Run {
   void log(const TrainStep& step, bool evaluating);
   void save();
   std::vector<std::string> columns() const;
-  // Tokens per second since `step`, when training_ was `seconds`.
+  // Tokens or images per second since `step`, when training_ was `seconds`.
   double rate(std::int64_t step, double seconds) const {
-    return static_cast<double>((trainer_.done() - step) * tokens_per_step_) / (training_ - seconds);
+    return static_cast<double>((trainer_.done() - step) * run::units_per_step(config_)) / (training_ - seconds);
   }
   double elapsed() const { return earlier_ + seconds_since(start_); }
+  std::string validation_text() const;
+  void say(const std::string& line);
   RunResult end(Outcome outcome, std::string reason = {});
   RunResult diverged(std::int64_t step, const std::string& fault);
 
   const run::RunConfig& config_;
   const RunWatch& watch_;
-  const data::Tokenizer& tokenizer_;
+  Task& task_;
+  const Measures& measures_;
   const run::RunDirectory& directory_;
-  std::int64_t steps_, tokens_per_step_;
-  model::EvaluationSet evaluation_;
+  std::int64_t steps_;
   Trainer trainer_;
   Telemetry telemetry_;
   RunState state_;
@@ -102,19 +100,18 @@ class Run {
   double training_ = 0, row_training_ = 0;      // seconds of this one in steps, and at the last row
 };
 
-Run::Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer& tokenizer, const data::Corpus& corpus,
-         const run::RunDirectory& directory)
+Run::Run(const RunRequest& request, const RunWatch& watch, Task& task, const run::RunDirectory& directory)
     : config_(request.config),
       watch_(watch),
-      tokenizer_(tokenizer),
+      task_(task),
+      measures_(measures_of(request.config.task)),
       directory_(directory),
       steps_(steps_of(request.config)),
-      tokens_per_step_(request.config.train.batch_size * run::sequence_length(request.config)),
-      evaluation_(evaluation_set(request.config, corpus, tokenizer)),
-      trainer_(request.config, corpus.train),
-      telemetry_(trainer_.names(), request.config.log.tensors) {
+      trainer_(request.config, task),
+      telemetry_(trainer_.names(), request.config.log.tensors),
+      state_(start_of(request.config.task)) {
   const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory.checkpoints());
-  state_.data = corpus.train.fingerprint();
+  state_.data = task.fingerprint();
   if (!saved.empty()) {
     load(saved);
     watch.say(fmt::format("continuing after step {} of {}", state_.step, steps_));
@@ -126,12 +123,13 @@ Run::Run(const RunRequest& request, const RunWatch& watch, const data::Tokenizer
 }
 
 void Run::load(const std::vector<run::CheckpointInfo>& saved) try {
-  const RunState before = read_state(saved.back().path / "state.json");
+  const RunState before = read_state(saved.back().path / "state.json", config_.task);
   if (before.data != state_.data) {
     throw Error(Fault::usage,
-                fmt::format("data.path is not what {} was trained on: the text or the tokenizer has changed; restore it, or "
-                            "start a new run with another --out",
-                            saved.back().path.string()));
+                fmt::format("data.path is not what {} was trained on: {} changed; restore it, or start a new run with another "
+                            "--out",
+                            saved.back().path.string(),
+                            config_.task == run::Task::image ? "the images have" : "the text or the tokenizer has"));
   }
   state_ = before;
   trainer_.load(saved.back().path, state_.step);
@@ -142,10 +140,12 @@ void Run::load(const std::vector<run::CheckpointInfo>& saved) try {
 }
 
 std::vector<std::string> Run::columns() const {
-  std::vector<std::string> all{"step", "tokens",       "epoch",     "loss",       "val_loss",     "val_bpb", "val_accuracy",
-                               "lr",   "weight_decay", "grad_norm", "clip_scale", "tokens_per_s", "seconds", "time"};
-  const std::vector<std::string> more = telemetry_.columns();
-  all.insert(all.end(), more.begin(), more.end());
+  const std::string unit(run::unit_of(config_.task));
+  std::vector<std::string> all{"step", unit, "epoch", "loss"};
+  const auto add = [&](const std::vector<std::string>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(measures_.columns);
+  add({"lr", "weight_decay", "grad_norm", "clip_scale", unit + "_per_s", "seconds", "time"});
+  add(telemetry_.columns());
   return all;
 }
 
@@ -156,33 +156,38 @@ std::string Run::fault_now() const {
 }
 
 void Run::evaluate_now(run::MetricsRow& row) {
-  state_.last = model::evaluate(trainer_.model(), evaluation_, config_.train.batch_size / config_.train.grad_accum);
-  if (state_.last.loss < state_.best_loss || std::isnan(state_.best_loss)) {
-    state_.best_loss = state_.last.loss;
+  state_.last = trainer_.evaluate();
+  const double objective = state_.last.numbers[measures_.objective];
+  if (objective < state_.best || std::isnan(state_.best)) {
+    state_.best = objective;
     state_.best_step = trainer_.done();
   }
-  row.values.insert(
-      row.values.end(),
-      {{"val_loss", state_.last.loss}, {"val_bpb", state_.last.bits_per_byte}, {"val_accuracy", state_.last.accuracy}});
+  for (std::size_t i = 0; i < measures_.columns.size(); ++i) {
+    row.values.emplace_back(measures_.columns[i], state_.last.numbers[i]);
+  }
 }
 
 void Run::log(const TrainStep& step, bool evaluating) {
   const Tally& total = step.report->total;
+  const std::string unit(run::unit_of(config_.task));
   run::MetricsRow row{trainer_.done(),
-                      {{"tokens", static_cast<double>(trainer_.done() * tokens_per_step_)},
-                       {"epoch", trainer_.epochs()},
+                      {{unit, static_cast<double>(trainer_.done() * run::units_per_step(config_))},
+                       {"epoch", task_.epochs(trainer_.done())},
                        {"loss", state_.loss_sum / static_cast<double>(state_.losses)}}};
   if (evaluating) evaluate_now(row);
   row.values.insert(row.values.end(), {{"lr", step.lr},
                                        {"weight_decay", step.weight_decay},
                                        {"grad_norm", std::sqrt(total.g2)},
                                        {"clip_scale", step.report->clip_scale},
-                                       {"tokens_per_s", rate(row_step_, row_training_)},
+                                       {unit + "_per_s", rate(row_step_, row_training_)},
                                        {"seconds", elapsed()},
                                        {"time", static_cast<double>(std::time(nullptr))}});
   telemetry_.append(*step.report, row.values);
   metrics_->add(row);
   if (watch_.row) watch_.row(row);
+  if (evaluating && config_.task == run::Task::image) {
+    base::write_atomically(directory_.path() / "summary.csv", summary_csv(run::read_metrics(directory_.metrics())));
+  }
   state_.loss_sum = 0;
   state_.losses = 0;
   row_step_ = trainer_.done();
@@ -193,13 +198,12 @@ void Run::save() {
   state_.step = trainer_.done();
   state_.seconds = elapsed();
   try {
-    run::write_checkpoint(
-        directory_.checkpoints(), state_.step, config_.checkpoint.keep, [&](const std::filesystem::path& aside) {
-          trainer_.save(aside);
-          base::write_atomically(aside / "config.json", model::to_config_json(config_.model.shape, tokenizer_.document_end()));
-          base::write_atomically(aside / "tokenizer.json", tokenizer_.to_json());
-          base::write_atomically(aside / "state.json", to_json(state_));
-        });
+    run::write_checkpoint(directory_.checkpoints(), state_.step, config_.checkpoint.keep,
+                          [&](const std::filesystem::path& aside) {
+                            trainer_.save(aside);
+                            task_.describe(aside);
+                            base::write_atomically(aside / "state.json", to_json(state_, config_.task));
+                          });
   } catch (const Error& error) {
     const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_.checkpoints());
     throw Error(error.fault(), fmt::format("{}; {}; when this is fixed, continue with: {}", error.what(),
@@ -221,6 +225,19 @@ RunResult Run::diverged(std::int64_t step, const std::string& fault) {
   std::string reason = fmt::format("in step {}: {}", step, fault);
   directory_.log("diverged " + reason);
   return end(Outcome::diverged, std::move(reason));
+}
+
+// Both into the log and before the user's eyes.
+void Run::say(const std::string& line) {
+  directory_.log(line);
+  watch_.say(line);
+}
+
+std::string Run::validation_text() const {
+  const double objective = state_.last.numbers[measures_.objective];
+  if (std::isnan(objective)) return "";
+  return config_.task == run::Task::image ? fmt::format("  val error {:.2f}%", objective)
+                                          : fmt::format("  val {:.4f}", objective);
 }
 
 RunResult Run::go() {
@@ -254,15 +271,20 @@ RunResult Run::go() {
       save();
       saved = number;
     }
-    const std::string validation = std::isnan(state_.last.loss) ? "" : fmt::format("  val {:.4f}", state_.last.loss);
+    for (const std::string& notice : task_.notices()) say(notice);
     watch_.live.show(number, steps_,
-                     fmt::format("loss {:.4f}{}  lr {:.2e}  {} tok/s", step.loss, validation, step.lr,
-                                 base::count_text(rate(first_step_, 0))));
+                     fmt::format("loss {:.4f}{}  lr {:.2e}  {} {}", step.loss, validation_text(), step.lr,
+                                 base::count_text(rate(first_step_, 0)), config_.task == run::Task::image ? "img/s" : "tok/s"));
   }
+  task_.finish(directory_.path());
   return end(Outcome::done);
 }
 
 }  // namespace
+
+std::unique_ptr<Task> make_task(const run::RunConfig& config, const Progress& progress) {
+  return config.task == run::Task::image ? make_image_task(config, progress) : make_text_task(config, progress);
+}
 
 std::string resume_command(const std::filesystem::path& out) {
   return fmt::format("cautious train --out {} --resume", base::shell_word(out));
@@ -281,19 +303,17 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, const s
   const run::RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
   check_memory(config);
-  const auto [tokenizer, corpus] = run::open_data(config, [&](const std::string& what, double part) {
+  const std::unique_ptr<Task> task = make_task(config, [&](const std::string& what, double fraction) {
     watch.preparing();
-    watch.live.show_fraction(part, what);
+    watch.live.show_fraction(fraction, what);
   });
   watch.live.finish();
-  evaluation_set(config, corpus, tokenizer);
-  data::Sampler(corpus.train, run::sequence_length(config), config.train.seed);
   reference_run(config, tensor_names(config));
   const run::RunDirectory directory =
       request.resume ? run::RunDirectory::open(request.out) : run::RunDirectory::create(request.out, to_toml(config));
-  planned({corpus.train.size(), corpus.validation.size(), corpus.split});
+  planned(task->plan());
   directory.log(request.resume ? "continued" : "started");
-  Run run(request, watch, tokenizer, corpus, directory);
+  Run run(request, watch, *task, directory);
   RunResult result = run.go();
   watch.live.finish();
   return result;

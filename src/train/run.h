@@ -6,13 +6,29 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/terminal.h"
-#include "model/evaluate.h"
 #include "run/config.h"
 #include "run/metrics.h"
 
 namespace cautious::train {
+
+// The numbers of an evaluation, in the order of their columns in the metrics, and how many examples they are of.
+struct Evaluation {
+  std::vector<double> numbers;
+  std::int64_t count = 0;  // 0: nothing was evaluated yet
+
+  double loss() const { return numbers.front(); }
+};
+
+// What is measured of a task's model.
+struct Measures {
+  std::vector<std::string> columns;  // of the metrics; the first is the loss, lower is better in the one that decides
+  std::size_t objective;             // of the columns
+  std::string count;                 // what the examples are called
+};
+const Measures& measures_of(run::Task task);
 
 // What a run knows besides its parameters: state.json of a checkpoint, and summary.json of the run.
 struct RunState {
@@ -24,18 +40,23 @@ struct RunState {
   std::int64_t losses = 0;  // steps in loss_sum
   double decay_budget = 0;  // sum over all steps
   double start_norm = 0;    // RMS of all parameters in the first step
-  model::Evaluation last{kNone, kNone, kNone, 0};
-  double best_loss = kNone;  // lowest validation loss, at best_step
+  Evaluation last;
+  double best = kNone;  // of the objective, at best_step
   std::int64_t best_step = 0;
 };
 
-std::string to_json(const RunState& state);
-RunState read_state(const std::filesystem::path& file);
+// Nothing done, nothing evaluated.
+RunState start_of(run::Task task);
+std::string to_json(const RunState& state, run::Task task);
+RunState read_state(const std::filesystem::path& file, run::Task task);
 
 enum class Outcome { done, stopped, diverged };
 
-// The text of summary.json. `objective` is the last validation loss, null unless the run is done.
+// The text of summary.json. `objective` is the last number of that measure, null unless the run is done.
 std::string summary_json(const run::RunConfig& config, const RunState& state, Outcome outcome);
+
+// The text of summary.csv of an image run, as timm writes it: a line for every evaluation among the rows.
+std::string summary_csv(const std::vector<run::MetricsRow>& rows);
 
 // How a run is started and watched.
 struct RunRequest {
@@ -46,7 +67,7 @@ struct RunRequest {
 
 struct RunWatch {
   base::LiveLine& live;
-  std::function<void()> preparing;                  // called while text is tokenized; may throw to give up
+  std::function<void()> preparing;                  // called while data is prepared; may throw to give up
   std::function<bool()> stop;                       // asked between steps; true: save and return
   std::function<void(const run::MetricsRow&)> row;  // every row of the metrics; may be empty
   std::function<void(const std::string&)> say;      // one line about something that happened
@@ -54,12 +75,12 @@ struct RunWatch {
 
 // What the data of a run turned out to be, before anything is written.
 struct RunPlan {
-  std::int64_t train_tokens, validation_tokens;
+  std::int64_t training, validation;  // tokens or images
   std::string split;
 };
 
-// Trains. Before the first step everything that can be wrong has been looked at: the data, the vocabulary, the memory, the
-// directory; `planned` is called when all fits. Exceptions leave the last checkpoint as it is.
+// Trains. Before the first step everything that can be wrong has been looked at: the data, the model that is to hold it, the
+// memory, the directory; `planned` is called when all fits. Exceptions leave the last checkpoint as it is.
 struct RunResult {
   Outcome outcome;
   RunState state;

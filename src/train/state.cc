@@ -1,10 +1,12 @@
 // state.json of a checkpoint and summary.json of a run.
 #include "train/run.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,18 +35,16 @@ constexpr std::array kNumbers{
     Number{"loss_sum", [](RunState& s) -> double& { return s.loss_sum; }},
     Number{"decay_budget", [](RunState& s) -> double& { return s.decay_budget; }},
     Number{"start_norm", [](RunState& s) -> double& { return s.start_norm; }},
-    Number{"val_loss", [](RunState& s) -> double& { return s.last.loss; }},
-    Number{"val_bpb", [](RunState& s) -> double& { return s.last.bits_per_byte; }},
-    Number{"val_accuracy", [](RunState& s) -> double& { return s.last.accuracy; }},
-    Number{"best_val_loss", [](RunState& s) -> double& { return s.best_loss; }},
 };
 constexpr std::array kCounts{
     Count{"step", [](RunState& s) -> std::int64_t& { return s.step; }},
     Count{"data", [](RunState& s) -> std::int64_t& { return s.data; }},
     Count{"losses", [](RunState& s) -> std::int64_t& { return s.losses; }},
-    Count{"val_targets", [](RunState& s) -> std::int64_t& { return s.last.targets; }},
     Count{"best_step", [](RunState& s) -> std::int64_t& { return s.best_step; }},
 };
+
+std::string count_key(const Measures& measures) { return "val_" + measures.count; }
+std::string best_key(const Measures& measures) { return "best_" + measures.columns[measures.objective]; }
 
 Json finite_or_null(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
 
@@ -54,18 +54,34 @@ std::string_view name_of(Outcome outcome) {
 
 }  // namespace
 
-std::string to_json(const RunState& state) {
+const Measures& measures_of(run::Task task) {
+  static const Measures text{{"val_loss", "val_bpb", "val_accuracy"}, 0, "targets"};
+  static const Measures image{{"val_loss", "val_error", "val_top5_error"}, 1, "images"};
+  return task == run::Task::image ? image : text;
+}
+
+RunState start_of(run::Task task) {
+  RunState state;
+  state.last.numbers.assign(measures_of(task).columns.size(), RunState::kNone);
+  return state;
+}
+
+std::string to_json(const RunState& state, run::Task task) {
+  const Measures& measures = measures_of(task);
   RunState copy = state;
   Json json;
   for (const Count& count : kCounts) json[std::string(count.name)] = count.of(copy);
   for (const Number& number : kNumbers) json[std::string(number.name)] = finite_or_null(number.of(copy));
+  for (std::size_t i = 0; i < measures.columns.size(); ++i) json[measures.columns[i]] = finite_or_null(state.last.numbers[i]);
+  json[count_key(measures)] = state.last.count;
+  json[best_key(measures)] = finite_or_null(state.best);
   return json.dump(2) + "\n";
 }
 
-RunState read_state(const std::filesystem::path& file) {
+RunState read_state(const std::filesystem::path& file, run::Task task) {
   std::ifstream in(file);
   if (!in) throw Error(Fault::data, fmt::format("{}: cannot be read: the checkpoint is incomplete", file.string()));
-  RunState state;
+  RunState state = start_of(task);
   const Json json = Json::parse(in, nullptr, false);
   const auto field = [&](std::string_view name) -> const Json& {
     const auto found = json.find(std::string(name));
@@ -75,39 +91,57 @@ RunState read_state(const std::filesystem::path& file) {
     return *found;
   };
   if (!json.is_object()) throw Error(Fault::data, fmt::format("{}: not a JSON object", file.string()));
-  for (const Count& count : kCounts) count.of(state) = field(count.name).is_null() ? 0 : field(count.name).get<std::int64_t>();
-  for (const Number& number : kNumbers) {
-    number.of(state) = field(number.name).is_null() ? RunState::kNone : field(number.name).get<double>();
-  }
+  const auto whole = [&](std::string_view name) { return field(name).is_null() ? 0 : field(name).get<std::int64_t>(); };
+  const auto number = [&](std::string_view name) {
+    return field(name).is_null() ? RunState::kNone : field(name).get<double>();
+  };
+  const Measures& measures = measures_of(task);
+  for (const Count& count : kCounts) count.of(state) = whole(count.name);
+  for (const Number& one : kNumbers) one.of(state) = number(one.name);
+  for (std::size_t i = 0; i < measures.columns.size(); ++i) state.last.numbers[i] = number(measures.columns[i]);
+  state.last.count = whole(count_key(measures));
+  state.best = number(best_key(measures));
   return state;
 }
 
 std::string summary_json(const run::RunConfig& config, const RunState& state, Outcome outcome) {
   const run::Provenance from = run::provenance();
-  const std::int64_t tokens = state.step * config.train.batch_size * run::sequence_length(config);
-  Json json{{"objective", outcome == Outcome::done ? finite_or_null(state.last.loss) : Json(nullptr)},
-            {"status", name_of(outcome)},
-            {"val_loss", finite_or_null(state.last.loss)},
-            {"val_bpb", finite_or_null(state.last.bits_per_byte)},
-            {"val_accuracy", finite_or_null(state.last.accuracy)},
-            {"val_targets", state.last.targets},
-            {"best_val_loss", finite_or_null(state.best_loss)},
-            {"best_step", state.best_step},
-            {"steps", state.step},
-            {"horizon", steps_of(config)},
-            {"tokens", tokens},
-            {"parameters", size_of(config.model.shape, 1, 1, false).parameters},
-            {"decay_budget", finite_or_null(state.decay_budget)},
-            {"seconds", state.seconds},
-            {"optimizer", to_string(config.optimizer.recipe)},
-            {"seed", config.train.seed},
-            {"threads", config.train.threads},
-            {"version", from.version},
-            {"git", from.git},
-            {"compiler", from.compiler},
-            {"cpu", from.cpu},
-            {"blas", linear::blas_name()}};
+  const Measures& measures = measures_of(config.task);
+  const double objective = state.last.numbers[measures.objective];
+  Json json{{"objective", outcome == Outcome::done ? finite_or_null(objective) : Json(nullptr)}, {"status", name_of(outcome)}};
+  for (std::size_t i = 0; i < measures.columns.size(); ++i) json[measures.columns[i]] = finite_or_null(state.last.numbers[i]);
+  json[count_key(measures)] = state.last.count;
+  json[best_key(measures)] = finite_or_null(state.best);
+  json.update({{"best_step", state.best_step},
+               {"steps", state.step},
+               {"horizon", steps_of(config)},
+               {std::string(run::unit_of(config.task)), state.step * run::units_per_step(config)},
+               {"parameters", run::parameters_of(config)},
+               {"decay_budget", finite_or_null(state.decay_budget)},
+               {"seconds", state.seconds},
+               {"optimizer", to_string(config.optimizer.recipe)},
+               {"seed", config.train.seed},
+               {"threads", config.train.threads},
+               {"version", from.version},
+               {"git", from.git},
+               {"compiler", from.compiler},
+               {"cpu", from.cpu},
+               {"blas", linear::blas_name()}});
   return json.dump(2) + "\n";
+}
+
+std::string summary_csv(const std::vector<run::MetricsRow>& rows) {
+  std::string text = "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr\r\n";
+  for (const run::MetricsRow& row : rows) {
+    const auto value = [&](std::string_view name) {
+      const auto found = std::ranges::find(row.values, name, &std::pair<std::string, double>::first);
+      return found == row.values.end() ? RunState::kNone : found->second;
+    };
+    if (std::isnan(value("val_error"))) continue;
+    text += fmt::format("{},{},{},{},{},{}\r\n", value("epoch"), value("loss"), value("val_loss"), 100 - value("val_error"),
+                        100 - value("val_top5_error"), value("lr"));
+  }
+  return text;
 }
 
 }  // namespace cautious::train

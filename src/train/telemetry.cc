@@ -23,9 +23,15 @@ constexpr std::array kColumns{
 };
 
 std::string_view kind_of(std::string_view name) {
-  if (name.find("embed_tokens") != name.npos || name == "lm_head.weight") return "embedding";
-  if (!name.ends_with("_proj.weight")) return "vectors";
-  return name.find("self_attn") != name.npos ? "attention" : "mlp";
+  const auto has = [&](std::string_view word) { return name.find(word) != name.npos; };
+  if (has("embed") || name == "lm_head.weight" || name == "cls_token" || name == "head.weight" || name == "fc.weight") {
+    return name.ends_with("bias") ? "vectors" : "embedding";
+  }
+  if (has("conv") || name.ends_with("downsample.0.weight")) return "convolution";
+  const bool matrix = name.ends_with("_proj.weight") || name.ends_with("attn.qkv.weight") ||
+                      name.ends_with("attn.proj.weight") || (has(".mlp.fc") && name.ends_with("weight"));
+  if (!matrix) return "vectors";
+  return has("attn") ? "attention" : "mlp";
 }
 
 void append_tally(const std::string& front, const Tally& tally, std::vector<std::pair<std::string, double>>& values) {

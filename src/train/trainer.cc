@@ -1,13 +1,12 @@
-// One step: data, gradients, update; and what shows that a run has gone wrong.
+// One step: gradients, update, average; and what shows that a run has gone wrong.
 #include "train/trainer.h"
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <variant>
 
 #include <ATen/ops/abs.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/lerp.h>
 #include <ATen/ops/norm.h>
 #include <ATen/ops/sum.h>
 #include <fmt/format.h>
@@ -25,16 +24,6 @@ Options optimizer_options(const run::RunConfig& config) {
   options.seed = config.train.seed;
   options.threads = config.train.threads;
   return options;
-}
-
-std::span<std::int64_t> row_of(const at::Tensor& rows, std::int64_t row) {
-  const std::int64_t length = rows.size(1);
-  return {rows.data_ptr<std::int64_t>() + row * length, static_cast<std::size_t>(length)};
-}
-
-std::int64_t count_targets(const at::Tensor& target) {
-  const std::int64_t* values = target.data_ptr<std::int64_t>();
-  return std::count_if(values, values + target.numel(), [](std::int64_t value) { return value >= 0; });
 }
 
 std::string not_finite(double number) { return std::isnan(number) ? "not a number" : "infinite"; }
@@ -77,26 +66,54 @@ std::optional<ReferenceRun> reference_run(const run::RunConfig& config, const st
   return ReferenceRun(density ? ReferenceRun::What::density : ReferenceRun::What::budget, std::move(trace));
 }
 
-Trainer::Trainer(const run::RunConfig& config, const data::Stream& stream)
+Average::Average(::torch::nn::Module& model, double decay) : model_(model), decay_(decay) {
+  for (const at::Tensor& parameter : model.parameters()) values_.push_back(parameter.detach());
+  for (const at::Tensor& buffer : model.buffers()) {
+    if (buffer.is_floating_point()) values_.push_back(buffer);
+  }
+  for (const at::Tensor& value : values_) average_.push_back(value.clone());
+}
+
+void Average::update(std::int64_t step) {
+  const auto t = static_cast<double>(step);
+  const double kept = std::min(decay_, (1 + t) / (10 + t));
+  for (std::size_t i = 0; i < values_.size(); ++i) average_[i].lerp_(values_[i], 1 - kept);
+}
+
+void Average::exchange() {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const at::Tensor value = values_[i].clone();
+    values_[i].copy_(average_[i]);
+    average_[i].copy_(value);
+  }
+}
+
+void Average::save(const std::filesystem::path& file) {
+  exchange();
+  base::write_safetensors(file, model::weights_of(model_), {{"format", "pt"}});
+  exchange();
+}
+
+void Average::load(const std::filesystem::path& file) {
+  exchange();
+  model::load_weights(model_, file);
+  exchange();
+}
+
+Trainer::Trainer(const run::RunConfig& config, Task& task)
     : config_(config),
-      length_(run::sequence_length(config)),
+      task_(task),
       schedule_(schedule_of(config)),
       decay_schedule_(run::decay_schedule_of(config)),
-      sampler_(stream, length_, config.train.seed),
-      model_(std::make_shared<model::Transformer>(config.model.shape, config.train.seed,
-                                                  model::RunOptions{.recompute = config.model.recompute})),
       optimizer_(routing_of(config), optimizer_options(config)) {
-  for (const auto& item : model_->named_parameters()) {
+  for (const auto& item : task.model().named_parameters()) {
     const at::Tensor& parameter = item.value();
     optimizer_.add<float>(item.key(), parameter.sizes().vec(), parameter.data_ptr<float>(), nullptr);
     parameters_.push_back(parameter);
     names_.push_back(item.key());
   }
   reference_ = reference_run(config, names_);
-}
-
-double Trainer::epochs() const {
-  return static_cast<double>(done_ * config_.train.batch_size) / static_cast<double>(sampler_.per_epoch());
+  if (config.train.ema > 0) average_.emplace(task.model(), config.train.ema);
 }
 
 double Trainer::rms() const {
@@ -107,34 +124,6 @@ double Trainer::rms() const {
     count += static_cast<double>(parameter.numel());
   }
   return std::sqrt(squares / count);
-}
-
-// The chunks' losses weigh as their targets: whatever the chunks, the gradient is that of the mean over the whole batch.
-double Trainer::accumulate_gradients() {
-  const std::int64_t batch = config_.train.batch_size, chunk = batch / config_.train.grad_accum;
-  const at::Tensor tokens = at::empty({batch, length_}, at::kLong), target = at::empty({batch, length_}, at::kLong);
-  for (std::int64_t row = 0; row < batch; ++row) {
-    sampler_.sequence(done_ * batch + row, row_of(tokens, row), row_of(target, row));
-  }
-  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-  const std::int64_t all = count_targets(target);
-  if (all == 0) {
-    throw Error(Fault::data, fmt::format("step {}: none of its {} tokens has a target, because each ends a document; "
-                                         "remove empty documents from the data",
-                                         done_ + 1, target.numel()));
-  }
-  double loss = 0;
-  for (std::int64_t first = 0; first < batch; first += chunk) {
-    const at::Tensor chunk_target = target.narrow(0, first, chunk);
-    const std::int64_t targets = count_targets(chunk_target);
-    if (targets == 0) continue;
-    const at::Tensor chunk_loss = model_->loss(tokens.narrow(0, first, chunk), chunk_target);
-    const double weight = static_cast<double>(targets) / static_cast<double>(all);
-    loss += weight * chunk_loss.item<double>();
-    if (!std::isfinite(loss)) return loss;
-    (targets == all ? chunk_loss : chunk_loss * weight).backward();
-  }
-  return loss;
 }
 
 TrainStep Trainer::step() {
@@ -149,7 +138,8 @@ TrainStep Trainer::step() {
     input.decay_factor = decay_factor_at(decay_schedule_, number);
   }
   const double factor = reference_ ? factors.all : input.decay_factor;
-  TrainStep result{accumulate_gradients(), lr, config_.optimizer.recipe.weight_decay * factor, nullptr};
+  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  TrainStep result{task_.add_gradients(done_), lr, config_.optimizer.recipe.weight_decay * factor, nullptr};
   if (!std::isfinite(result.loss)) return result;
   std::vector<at::Tensor> gradients;  // alive until the step is done
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -158,18 +148,29 @@ TrainStep Trainer::step() {
     optimizer_.bind(i, parameters_[i].data_ptr<float>(), gradient.defined() ? gradients.back().data_ptr<float>() : nullptr);
   }
   result.report = &optimizer_.step(input);
-  if (!result.report->skipped) done_ = number;
+  if (result.report->skipped) return result;
+  done_ = number;
+  if (average_) average_->update(done_);
   return result;
 }
 
-void Trainer::save(const std::filesystem::path& folder) const {
-  base::write_safetensors(folder / "model.safetensors", model::weights_of(*model_), {{"format", "pt"}});
+Evaluation Trainer::evaluate() {
+  if (average_) average_->exchange();
+  Evaluation result = task_.evaluate();
+  if (average_) average_->exchange();
+  return result;
+}
+
+void Trainer::save(const std::filesystem::path& folder) {
+  base::write_safetensors(folder / "model.safetensors", model::weights_of(task_.model()), {{"format", "pt"}});
   optimizer_.save(folder / "optimizer.safetensors");
+  if (average_) average_->save(folder / model::kAveraged);
 }
 
 void Trainer::load(const std::filesystem::path& folder, std::int64_t done) {
-  model::load_weights(*model_, folder / "model.safetensors");
+  model::load_weights(task_.model(), folder / "model.safetensors");
   optimizer_.load(folder / "optimizer.safetensors");
+  if (average_) average_->load(folder / model::kAveraged);
   done_ = done;
 }
 
@@ -186,9 +187,9 @@ std::string fault_of(const TrainStep& step, double start) {
   return fault_of_parameters(step.report->total.rms_x(), start);
 }
 
-std::string fault_of(const model::Evaluation& evaluation) {
-  const bool well = evaluation.targets == 0 || std::isfinite(evaluation.loss);
-  return well ? "" : "the validation loss is " + not_finite(evaluation.loss);
+std::string fault_of(const Evaluation& evaluation) {
+  const bool well = evaluation.count == 0 || std::isfinite(evaluation.loss());
+  return well ? "" : "the validation loss is " + not_finite(evaluation.loss());
 }
 
 }  // namespace cautious::train

@@ -1,11 +1,10 @@
-// What a run is made of: the trainer (model, optimizer and data order, one step at a time), the reference run of a control,
-// signs of divergence, and the columns of telemetry. For this room only.
+// What a run is made of: the trainer (task and optimizer, one step at a time), the reference run of a control, the average of
+// the weights, signs of divergence, and the columns of telemetry. For this room only.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,12 +12,9 @@
 
 #include <cautious/optimizer.h>
 
-#include "data/corpus.h"
-#include "data/sampler.h"
-#include "model/evaluate.h"
-#include "model/transformer.h"
 #include "run/config.h"
 #include "run/decay_trace.h"
+#include "train/task.h"
 
 namespace cautious::train {
 
@@ -53,42 +49,54 @@ struct TrainStep {
   const StepReport* report;  // null where the loss was not finite: nothing was updated then
 };
 
+// A moving average of a model's parameters and running statistics: after step t, average <- d average + (1 - d) value with
+// d = min(decay, (1 + t) / (10 + t)), so that it forgets the start.
+class Average {
+ public:
+  Average(::torch::nn::Module& model, double decay);
+
+  void update(std::int64_t step);
+  void exchange();  // the model's values and the average change places
+  void save(const std::filesystem::path& file);
+  void load(const std::filesystem::path& file);
+
+ private:
+  ::torch::nn::Module& model_;
+  double decay_;
+  std::vector<at::Tensor> values_, average_;
+};
+
 // Everything a later process needs to continue with the same bits is in save(): parameters, optimizer state and the step's
 // number; the data order is a function of the seed and that number.
 class Trainer {
  public:
-  // The stream must outlive the trainer.
-  Trainer(const run::RunConfig& config, const data::Stream& stream);
+  // The task must outlive the trainer.
+  Trainer(const run::RunConfig& config, Task& task);
 
-  // Gradients of batch_size sequences in grad_accum chunks, then one optimizer step. A loss that is not finite stops before the
-  // update, a gradient that is not finite leaves the step out (report->skipped). Sequences without any target are an
-  // Error(Fault::data).
+  // Gradients of a batch, then one optimizer step. A loss that is not finite stops before the update, a gradient that is not
+  // finite leaves the step out (report->skipped).
   TrainStep step();
+  Evaluation evaluate();  // of the averaged weights, where there are some
 
-  std::int64_t done() const { return done_; }  // steps
-  double epochs() const;
-  double rms() const;  // of all parameters, as they are now
-  model::Transformer& model() { return *model_; }
+  std::int64_t done() const { return done_; }                       // steps
+  double rms() const;                                               // of all parameters, as they are now
   const std::vector<std::string>& names() const { return names_; }  // of the tensors, in the report's order
 
-  // model.safetensors and optimizer.safetensors in `folder`.
-  void save(const std::filesystem::path& folder) const;
+  // model.safetensors and optimizer.safetensors in `folder`, and ema.safetensors with the averaged weights.
+  void save(const std::filesystem::path& folder);
   // Continues from there as after step `done`. A checkpoint of another architecture or recipe is an Error.
   void load(const std::filesystem::path& folder, std::int64_t done);
 
  private:
-  double accumulate_gradients();
-
   run::RunConfig config_;
-  std::int64_t length_;
+  Task& task_;
   cautious::Schedule schedule_;
   DecaySchedule decay_schedule_;
-  data::Sampler sampler_;
-  std::shared_ptr<model::Transformer> model_;
   Optimizer optimizer_;
   std::vector<at::Tensor> parameters_;
   std::vector<std::string> names_;
   std::optional<ReferenceRun> reference_;
+  std::optional<Average> average_;
   std::int64_t done_ = 0;
 };
 
@@ -96,10 +104,10 @@ class Trainer {
 // before it. The report of a step is of the parameters before it, fault_of_parameters() of those now.
 std::string fault_of(const TrainStep& step, double start);
 std::string fault_of_parameters(double rms, double start);
-std::string fault_of(const model::Evaluation& evaluation);
+std::string fault_of(const Evaluation& evaluation);
 
-// A step report as columns of the metrics: in total, for each kind of tensor (embedding, attention, mlp, vectors), and for
-// every tensor where asked.
+// A step report as columns of the metrics: in total, for each kind of tensor (embedding, attention, mlp, convolution, vectors),
+// and for every tensor where asked.
 class Telemetry {
  public:
   // Names in the order of the report's tensors. `each` adds columns for every tensor.

@@ -48,6 +48,15 @@ class TrainProgram(unittest.TestCase):
         self.assertEqual(row["preset"], "nano-100k")
         self.assertTrue(0 < row["optimizer_fraction"] < 1)
 
+    def test_benchmark_of_images_has_its_keys(self):
+        done = run("bench", "image", "--presets", "vit-nano-4", "--rounds", "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([row["preset"] for row in rows], ["vit-nano-4"])
+        for row in rows:
+            for key in ("batch", "images_per_s", "plain_images_per_s", "speedup", "loader_images_per_s", "threads", "gflops"):
+                self.assertGreater(row[key], 0, key)
+
     def test_peers_agree_and_are_timed(self):
         done = run("bench", "peers", "--sizes", "100,1000x160", "--threads", "1", "--rounds", "1", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -74,6 +83,8 @@ class TrainProgram(unittest.TestCase):
         self.refused(2, ["train.batch_size", "0"], "train", "--preset", "nano-10m", "--dry-run", "--train.batch_size=0")
         self.refused(2, ["nano", "choices"], "bench", "train", "--presets", "nano")
         self.refused(2, ["--rounds"], "bench", "train", "--rounds", "0")
+        self.refused(2, ["resnet20", "did you mean", "resnet-20"], "bench", "image", "--presets", "resnet20")
+        self.refused(2, ["--threads"], "bench", "image", "--threads", "0")
         self.refused(2, ["--sizes is 'gpt2'", "gpt2-small"], "bench", "peers", "--sizes", "1e4,gpt2")
         self.refused(2, ["--threads"], "bench", "peers", "--threads", "0")
 

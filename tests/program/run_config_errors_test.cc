@@ -35,9 +35,9 @@ TEST_F(RunConfigErrors, Syntax) {
 }
 
 TEST_F(RunConfigErrors, UnknownKeysAndSections) {
-  const std::string sections = "model, data, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log";
+  const std::string sections = "model, data, augment, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log";
   const std::string of_train =
-      "keys of [train]: steps, tokens, tokens_per_param, batch_size, grad_accum, seq_len, seed, threads";
+      "keys of [train]: steps, tokens, tokens_per_param, batch_size, grad_accum, seq_len, ema, seed, threads";
   EXPECT_EQ(refused("lr = 3\n"), "run.toml:1: no key named 'lr'; did you mean 'optimizer.lr'? sections: " + sections);
   EXPECT_EQ(refused("[train]\nlr = 3\n"), "run.toml:2: no key named 'train.lr'; did you mean 'optimizer.lr'? " + of_train);
   EXPECT_EQ(refused("[train]\nbatchsize = 3\n"),

@@ -4,9 +4,12 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
 
+#include "base/files.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "bench/machine.h"
 #include "cli/train/train.h"
@@ -18,8 +21,59 @@
 namespace cautious::cli {
 namespace {
 
-// Fraction of the matrix product's speed that a training step reaches (docs/performance.md): small products reach less.
-double reached(const model::ModelConfig& config) { return config.width >= 256 ? 0.75 : config.width >= 128 ? 0.6 : 0.4; }
+// What the banner says of a model, whatever its task.
+struct Described {
+  std::string shape, parameters, batch;
+  double flops_per_unit, parameter_bytes, activation_bytes;
+  double reached;  // fraction of the matrix product's speed in a training step (docs/performance.md): small products reach less
+};
+
+double reached_at(std::int64_t width) { return width >= 256 ? 0.75 : width >= 128 ? 0.6 : 0.4; }
+
+Described described_text(const run::RunConfig& config, std::int64_t chunk) {
+  const model::ModelConfig& shape = config.model.shape;
+  const std::int64_t sequence = run::sequence_length(config);
+  const model::ModelSize size = size_of(shape, chunk, sequence, config.model.recompute);
+  return {fmt::format("{} layers, width {}, {} heads of {}, hidden {}, vocabulary {}", shape.layers, shape.width, shape.heads,
+                      shape.head_size, shape.hidden, shape.vocab),
+          fmt::format("{}, {} of them in the embedding and the output", size.parameters, size.embedding),
+          fmt::format("{} x {} tokens", config.train.batch_size, sequence),
+          size.flops_per_token,
+          static_cast<double>(size.parameter_bytes),
+          static_cast<double>(size.activation_bytes),
+          reached_at(shape.width)};
+}
+
+std::string shape_text(const model::VitConfig& vit) {
+  return fmt::format("patches of {}, {} layers, width {}, {} heads, hidden {}", vit.patch, vit.layers, vit.width, vit.heads,
+                     vit.hidden);
+}
+
+std::string shape_text(const model::ResNetConfig& resnet) {
+  return fmt::format("stages of {} {} blocks, width {}", fmt::join(resnet.blocks, ", "), cautious::name_of(resnet.block),
+                     resnet.width);
+}
+
+Described described_image(const run::RunConfig& config, std::int64_t chunk) {
+  constexpr double kConvolutions = 0.25;
+  const model::ImageModel& image = config.model.image;
+  const model::ImageModelSize size = size_of(image, chunk);
+  const auto* const vit = std::get_if<model::VitConfig>(&image);
+  return {fmt::format("{} x {} x {} images, {}, {} classes", model::image_size(image), model::image_size(image),
+                      model::channels(image), std::visit([](const auto& network) { return shape_text(network); }, image),
+                      model::classes(image)),
+          fmt::format("{}", size.parameters),
+          fmt::format("{} images", config.train.batch_size),
+          size.flops_per_image,
+          static_cast<double>(size.parameter_bytes),
+          static_cast<double>(size.activation_bytes),
+          vit ? reached_at(vit->width) : kConvolutions};
+}
+
+Described described(const run::RunConfig& config) {
+  const std::int64_t chunk = config.train.batch_size / config.train.grad_accum;
+  return config.task == run::Task::image ? described_image(config, chunk) : described_text(config, chunk);
+}
 
 std::string bytes(double count) {
   constexpr double kGiB = 1024.0 * 1024 * 1024;
@@ -47,6 +101,11 @@ int use_threads(int wanted) {
 
 Trained load_trained(const std::string& run) {
   const std::filesystem::path checkpoint = run::find_checkpoint(run), tokenizer = checkpoint / "tokenizer.json";
+  if (classifies_images(run)) {
+    throw Error(Fault::data,
+                fmt::format("{} is an image classifier, not a language model; for images: cautious predict {} IMAGE",
+                            base::in_quotes(run), base::shell_word(run)));
+  }
   Trained trained{checkpoint, data::Tokenizer::read(tokenizer), model::load_model(checkpoint)};
   const std::int64_t vocab = trained.model->config().vocab;
   if (trained.tokenizer.vocab() > vocab) {
@@ -57,44 +116,56 @@ Trained load_trained(const std::string& run) {
   return trained;
 }
 
+bool classifies_images(const std::string& run) {
+  const auto text = nlohmann::json::parse(base::read_file(run::find_checkpoint(run) / "config.json"), nullptr, false);
+  return text.is_object() && text.contains("architecture");  // timm's word; those of language models have architectures
+}
+
+TrainedClassifier load_trained_classifier(const std::string& run) {
+  std::filesystem::path checkpoint = run::find_checkpoint(run);
+  if (!classifies_images(run)) {
+    throw Error(Fault::data, fmt::format("{} is not an image classifier; for text: cautious sample {} --prompt TEXT",
+                                         base::in_quotes(run), base::shell_word(run)));
+  }
+  model::LoadedClassifier loaded = model::load_classifier(checkpoint);
+  data::View view{model::image_size(loaded.described.model), {loaded.described.mean, loaded.described.deviation}};
+  return {std::move(checkpoint), std::move(loaded.described), std::move(view), std::move(loaded.model)};
+}
+
 std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
-  const model::ModelConfig& shape = config.model.shape;
-  const std::int64_t sequence = run::sequence_length(config), chunk = config.train.batch_size / config.train.grad_accum;
-  const model::ModelSize size = size_of(shape, chunk, sequence, config.model.recompute);
-  const std::int64_t steps = steps_of(config), per_step = config.train.batch_size * sequence;
-  const double tokens = static_cast<double>(steps) * static_cast<double>(per_step);
+  const Described model = described(config);
+  const std::string_view unit = run::unit_of(config.task), one = unit.substr(0, unit.size() - 1);
+  const std::int64_t steps = steps_of(config), per_step = run::units_per_step(config);
+  const double units = static_cast<double>(steps) * static_cast<double>(per_step);
   const run::Provenance here = run::provenance();
   bench::Sgemm sgemm(1024);
   const double gflops = sgemm.gflops(config.train.threads);
-  const double seconds = tokens * size.flops_per_token / (gflops * 1e9 * reached(shape));
+  const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
   std::vector<std::string> lines;
-  lines.push_back(
-      line("model", fmt::format("{}: {} layers, width {}, {} heads of {}, hidden {}, vocabulary {}", config.model.preset,
-                                shape.layers, shape.width, shape.heads, shape.head_size, shape.hidden, shape.vocab)));
-  lines.push_back(
-      line("parameters", fmt::format("{}, {} of them in the embedding and the output", size.parameters, size.embedding)));
+  lines.push_back(line("model", fmt::format("{}: {}", config.model.preset, model.shape)));
+  lines.push_back(line("parameters", model.parameters));
   if (data != nullptr) {
-    lines.push_back(line("data", fmt::format("{} training tokens, {} validation tokens: {}", data->train_tokens,
-                                             data->validation_tokens, data->split)));
+    lines.push_back(line("data", fmt::format("{} training {}, {} validation {}: {}", data->training, unit, data->validation,
+                                             unit, data->split)));
   }
   lines.push_back(line("optimizer", fmt::format("{} lr={} {}", to_string(config.optimizer.recipe),
                                                 base::to_text(config.optimizer.lr), cautious::name_of(config.schedule.kind))));
+  lines.push_back(
+      line("step", fmt::format("batch {}{}, {:.3g} FLOP per {}, {:.3g} FLOP per step", model.batch,
+                               config.train.grad_accum > 1 ? fmt::format(" in {} chunks", config.train.grad_accum) : "",
+                               model.flops_per_unit, one, model.flops_per_unit * static_cast<double>(per_step))));
   lines.push_back(line(
-      "step", fmt::format("batch {} x {} tokens{}, {:.3g} FLOP per token, {:.3g} FLOP per step", config.train.batch_size,
-                          sequence, config.train.grad_accum > 1 ? fmt::format(" in {} chunks", config.train.grad_accum) : "",
-                          size.flops_per_token, size.flops_per_token * static_cast<double>(per_step))));
-  lines.push_back(line(
-      "tokens",
-      fmt::format("{:.3g} in {} steps, {:.3g} per parameter{}", tokens, steps, tokens / static_cast<double>(size.parameters),
-                  data == nullptr ? "" : fmt::format(", {:.3g} epochs", tokens / static_cast<double>(data->train_tokens)))));
-  lines.push_back(line(
-      "memory", fmt::format("{} parameters, gradients and two moments; {} activations{}; {} available",
-                            bytes(static_cast<double>(size.parameter_bytes)), bytes(static_cast<double>(size.activation_bytes)),
-                            config.model.recompute ? " with recomputation" : "", bytes(train::memory_available()))));
+      unit, fmt::format("{:.3g} in {} steps, {:.3g} per parameter{}", units, steps,
+                        units / static_cast<double>(run::parameters_of(config)),
+                        data == nullptr ? "" : fmt::format(", {:.3g} epochs", units / static_cast<double>(data->training)))));
+  lines.push_back(
+      line("memory", fmt::format("{} parameters, gradients and two moments; {} activations{}; {} available",
+                                 bytes(model.parameter_bytes), bytes(model.activation_bytes),
+                                 config.model.recompute ? " with recomputation" : "", bytes(train::memory_available()))));
   lines.push_back(
       line("machine", fmt::format("{}, {} of {} cores, {}", here.cpu, config.train.threads, here.cores, linear::blas_name())));
   lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s in matrix products, {:.0f}% of that in training",
-                                           duration(seconds), gflops, 100 * reached(shape))));
+                                           duration(seconds), gflops, 100 * model.reached)));
   return lines;
 }
 

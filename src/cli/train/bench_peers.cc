@@ -1,6 +1,4 @@
 // cautious bench peers: our step next to what one would use instead.
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 
@@ -37,7 +35,7 @@ bench::PeerCase case_of(const std::string& text) {
   return {"flat", {static_cast<std::size_t>(*number)}};
 }
 
-void print_json(const bench::PeerRow& row) {
+std::string json_of(const bench::PeerRow& row) {
   const nlohmann::ordered_json object{{"peer", row.peer},
                                       {"decay", row.decay},
                                       {"scenario", row.tensors_of},
@@ -53,17 +51,15 @@ void print_json(const bench::PeerRow& row) {
                                       {"speedup", row.speedup.medians},
                                       {"speedup_q10", row.speedup.q10},
                                       {"speedup_rounds", row.speedup.rounds}};
-  fmt::print("{}\n", object.dump());
-  std::fflush(stdout);
+  return object.dump();
 }
 
-void print_row(const bench::PeerRow& row) {
-  fmt::print(
+std::string line_of(const bench::PeerRow& row) {
+  return fmt::format(
       "{:<19} {:<10} {:<11} {:>10} {:>7} {:>7} {:>8.3f} {:>7.3f} {:>4.0f}% {:>7.2f} {:>6.2f} {:>6.2f} {:>8.2f} {:>6.2f} "
-      "{:>6.2f}\n",
+      "{:>6.2f}",
       row.peer, row.decay, row.tensors_of, row.n, row.tensors, row.threads, row.ns.median, row.ns.q10, 100 * row.ns.disturbed,
       row.ratio.medians, row.ratio.q10, row.ratio.rounds, row.speedup.medians, row.speedup.q10, row.speedup.rounds);
-  std::fflush(stdout);
 }
 
 int run(const BenchPeersArguments& given) {
@@ -72,19 +68,13 @@ int run(const BenchPeersArguments& given) {
   for (const int threads : grid.threads) base::check_range("--threads", threads, {1, 1024, false, false});
   for (const std::string& size : given.sizes) grid.cases.push_back(case_of(size));
   fmt::print(stderr, "{}\nprocessor time on one thread, wall time on several\n", machine_line());
-  if (!given.json) {
-    fmt::print("{:<19} {:<10} {:<11} {:>10} {:>7} {:>7} {:>8} {:>7} {:>5} {:>7} {:>6} {:>6} {:>8} {:>6} {:>6}\n", "peer",
-               "decay", "scenario", "n", "tensors", "threads", "ns", "q10", "busy", "ratio", "q10", "rounds", "speedup", "q10",
-               "rounds");
-  }
-  const bool live = isatty(STDERR_FILENO) != 0;
+  const BenchRows rows(
+      given.json, fmt::format("{:<19} {:<10} {:<11} {:>10} {:>7} {:>7} {:>8} {:>7} {:>5} {:>7} {:>6} {:>6} {:>8} {:>6} {:>6}",
+                              "peer", "decay", "scenario", "n", "tensors", "threads", "ns", "q10", "busy", "ratio", "q10",
+                              "rounds", "speedup", "q10", "rounds"));
   bench::run_peers_grid(
-      grid,
-      [&](const std::string& what) {
-        if (live) fmt::print(stderr, "measuring {}\033[K\r", what);
-      },
-      [&](const bench::PeerRow& row) { given.json ? print_json(row) : print_row(row); });
-  if (live) fmt::print(stderr, "\033[K");
+      grid, [&](const std::string& what) { rows.measuring(what); },
+      [&](const bench::PeerRow& row) { rows.print(json_of(row), line_of(row)); });
   return 0;
 }
 

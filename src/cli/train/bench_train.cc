@@ -1,6 +1,4 @@
 // cautious bench train: training speed next to plain libtorch and the machine's own matrix product.
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 
@@ -23,7 +21,7 @@ struct BenchTrainArguments {
   bench::TrainGrid grid;
 };
 
-void print_json(const bench::TrainRow& row) {
+std::string json_of(const bench::TrainRow& row) {
   const nlohmann::ordered_json object{{"preset", row.preset},
                                       {"batch", row.batch},
                                       {"sequence", row.sequence},
@@ -36,15 +34,13 @@ void print_json(const bench::TrainRow& row) {
                                       {"fraction", row.fraction},
                                       {"optimizer_fraction", row.optimizer_fraction},
                                       {"peak_rss_mb", row.peak_rss_mb}};
-  fmt::print("{}\n", object.dump());
-  std::fflush(stdout);
+  return object.dump();
 }
 
-void print_row(const bench::TrainRow& row) {
-  fmt::print("{:<10} {:>5} x {:<4} {:>9.0f} {:>9.0f} {:>7.2f} {:>8.1f} {:>7.1f} {:>7.0f}% {:>8.1f}% {:>8.0f}\n", row.preset,
-             row.batch, row.sequence, row.tokens_per_s, row.plain_tokens_per_s, row.speedup, row.gflops, row.sgemm_gflops,
-             100 * row.fraction, 100 * row.optimizer_fraction, row.peak_rss_mb);
-  std::fflush(stdout);
+std::string line_of(const bench::TrainRow& row) {
+  return fmt::format("{:<10} {:>5} x {:<4} {:>9.0f} {:>9.0f} {:>7.2f} {:>8.1f} {:>7.1f} {:>7.0f}% {:>8.1f}% {:>8.0f}",
+                     row.preset, row.batch, row.sequence, row.tokens_per_s, row.plain_tokens_per_s, row.speedup, row.gflops,
+                     row.sgemm_gflops, 100 * row.fraction, 100 * row.optimizer_fraction, row.peak_rss_mb);
 }
 
 int run(const BenchTrainArguments& given) {
@@ -52,18 +48,12 @@ int run(const BenchTrainArguments& given) {
   base::check_range("--threads", given.grid.threads, {1, 1024, false, false});
   for (const std::string& name : given.grid.presets) model::preset(name);
   fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
-  if (!given.json) {
-    fmt::print("{:<10} {:>12} {:>9} {:>9} {:>7} {:>8} {:>7} {:>8} {:>9} {:>8}\n", "preset", "batch", "tok/s", "plain",
-               "speedup", "GFLOP/s", "sgemm", "fraction", "optimizer", "RSS MB");
-  }
-  const bool live = isatty(STDERR_FILENO) != 0;
+  const BenchRows rows(given.json,
+                       fmt::format("{:<10} {:>12} {:>9} {:>9} {:>7} {:>8} {:>7} {:>8} {:>9} {:>8}", "preset", "batch", "tok/s",
+                                   "plain", "speedup", "GFLOP/s", "sgemm", "fraction", "optimizer", "RSS MB"));
   bench::run_train_grid(
-      given.grid,
-      [&](const std::string& what) {
-        if (live) fmt::print(stderr, "measuring {}\033[K\r", what);
-      },
-      [&](const bench::TrainRow& row) { given.json ? print_json(row) : print_row(row); });
-  if (live) fmt::print(stderr, "\033[K");
+      given.grid, [&](const std::string& what) { rows.measuring(what); },
+      [&](const bench::TrainRow& row) { rows.print(json_of(row), line_of(row)); });
   return 0;
 }
 

@@ -1,6 +1,7 @@
-// cautious eval: how well a trained model predicts a text.
+// cautious eval: how well a trained model predicts a text, or the classes of images.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "data/corpus.h"
 #include "data/sampler.h"
 #include "model/evaluate.h"
+#include "model/vision/evaluate.h"
 
 namespace cautious::cli {
 namespace {
@@ -57,17 +59,10 @@ std::string table_of(const EvalArguments& args, const Trained& trained, const mo
          fmt::format("accuracy       {:.2f}%\n", 100 * result.accuracy) + fmt::format("targets        {}\n", result.targets);
 }
 
-int run(const EvalArguments& args) {
-  base::check_range("--batch", static_cast<double>(args.batch), {1, 1e6, false, false});
-  base::check_range("--tokens", static_cast<double>(args.tokens), {0, 1e15, false, false});
-  const int threads = use_threads(args.threads);
+using Show = std::function<void(const std::string& what, double fraction)>;
+
+std::string eval_text(const EvalArguments& args, int threads, const Show& show) {
   const Trained trained = load_trained(args.run);
-  const Interruptible interruptible;
-  base::LiveLine line(base::LiveLine::Style::automatic);
-  const auto show = [&](const std::string& what, double fraction) {
-    interruptible.check();
-    line.show_fraction(fraction, what);
-  };
   data::CorpusSpec spec;
   spec.path = args.data;
   spec.cache = data::default_cache();
@@ -76,8 +71,75 @@ int run(const EvalArguments& args) {
   const model::EvaluationSet set = windows_of(stream, trained, args.tokens);
   const model::Evaluation result =
       model::evaluate(*trained.model, set, args.batch, [&](double fraction) { show("evaluating", fraction); });
+  return args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result);
+}
+
+// Of a fraction of `images` that is `percent`, in percent.
+double deviation_of(double percent, std::int64_t images) {
+  return std::sqrt(percent * (100 - percent) / static_cast<double>(images));
+}
+
+std::string image_json(const EvalArguments& args, const TrainedClassifier& trained, const model::ImageEvaluation& result) {
+  const nlohmann::ordered_json object{{"checkpoint", trained.checkpoint.string()},
+                                      {"data", args.data},
+                                      {"loss", result.loss},
+                                      {"top1", 100 - result.error()},
+                                      {"top1_stderr", deviation_of(result.error(), result.images)},
+                                      {"top5", 100 - result.top5_error()},
+                                      {"top5_stderr", deviation_of(result.top5_error(), result.images)},
+                                      {"images", result.images},
+                                      {"unreadable", std::ssize(result.predictions) - result.images}};
+  return object.dump() + "\n";
+}
+
+std::string image_table(const EvalArguments& args, const TrainedClassifier& trained, const model::ImageEvaluation& result) {
+  const auto percent = [&](double error) {
+    return fmt::format("{:.2f}% +/- {:.2f}% (standard error)", 100 - error, deviation_of(error, result.images));
+  };
+  const std::int64_t bad = std::ssize(result.predictions) - result.images;
+  return fmt::format("checkpoint  {}\n", trained.checkpoint.string()) +
+         fmt::format("data        {}: {} images{}\n", base::join(args.data), result.images,
+                     bad > 0 ? fmt::format(", {} more cannot be read", bad) : "") +
+         fmt::format("loss        {:.6f} nats per image\n", result.loss) +
+         fmt::format("top-1       {}\n", percent(result.error())) +
+         fmt::format("top-5       {}\n", percent(result.top5_error()));
+}
+
+// The labels of a set are numbers: they mean the same only where both have the same classes.
+void check_classes(const TrainedClassifier& trained, const data::ImageSet& set) {
+  const std::vector<std::string>& known = trained.described.labels;
+  if (known == set.classes()) return;
+  throw Error(Fault::data, fmt::format("the data has the classes {}, but the model was trained on {}",
+                                       base::join(set.classes()), base::join(known)));
+}
+
+std::string eval_images(const EvalArguments& args, int threads, const Show& show) {
+  const TrainedClassifier trained = load_trained_classifier(args.run);
+  if (args.tokens > 0) throw Error(Fault::usage, "--tokens is for language models; leave it out for images");
+  data::ImageSpec spec;
+  spec.path = args.data;
+  spec.cache = data::default_cache();
+  const std::shared_ptr<const data::ImageSet> set = data::open_image_set(spec);
+  check_classes(trained, *set);
+  const model::ImageEvaluation result =
+      model::evaluate(*trained.model, *set, trained.view, {.batch = args.batch, .most = 0, .workers = threads},
+                      [&](double fraction) { show("evaluating", fraction); });
+  return args.json ? image_json(args, trained, result) : image_table(args, trained, result);
+}
+
+int run(const EvalArguments& args) {
+  base::check_range("--batch", static_cast<double>(args.batch), {1, 1e6, false, false});
+  base::check_range("--tokens", static_cast<double>(args.tokens), {0, 1e15, false, false});
+  const int threads = use_threads(args.threads);
+  const Interruptible interruptible;
+  base::LiveLine line(base::LiveLine::Style::automatic);
+  const Show show = [&](const std::string& what, double fraction) {
+    interruptible.check();
+    line.show_fraction(fraction, what);
+  };
+  const std::string text = classifies_images(args.run) ? eval_images(args, threads, show) : eval_text(args, threads, show);
   line.finish();
-  base::print(args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result));
+  base::print(text);
   return 0;
 }
 
@@ -88,17 +150,19 @@ void add_eval(CLI::App& app, Verb& chosen) {
   CLI::App& verb = *app.add_subcommand("eval", kEvalLine);
   verb.footer(
       "  cautious eval runs/first --data held_out.txt\n"
+      "  cautious eval runs/fashion --data fashion-mnist\n"
       "  cautious eval runs/first --data shards/ more.jsonl --tokens 1000000 --json");
   verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
       ->required()
       ->type_name("");
-  verb.add_option("--data", args->data, "Text, JSONL or token files, folders of these, or the name of a known set")
+  verb.add_option("--data", args->data, "Text, JSONL or token files, folders of these or of images, or the name of a known set")
       ->required()
       ->expected(1, 1000)
       ->type_name("FILE...");
-  verb.add_option("--tokens", args->tokens, "About this many tokens, evenly spaced; 0 means all (default: 0)")
+  verb.add_option("--tokens", args->tokens, "Of a text, about this many tokens, evenly spaced; 0 means all (default: 0)")
       ->type_name("NUMBER");
-  verb.add_option("--batch", args->batch, "Windows at a time; changes speed and memory only (default: 8)")->type_name("NUMBER");
+  verb.add_option("--batch", args->batch, "Windows or images at a time; changes speed and memory only (default: 8)")
+      ->type_name("NUMBER");
   verb.add_option("--threads", args->threads, "Threads; 0 means one per core (default: 0)")->type_name("NUMBER");
   verb.add_flag("--json", args->json, "Print one JSON object to standard output");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });

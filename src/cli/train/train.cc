@@ -76,7 +76,7 @@ run::RunConfig config_of(const TrainArguments& args) {
 
 void say(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
 
-int report(const TrainArguments& args, const train::RunResult& result, int signal) {
+int report(const TrainArguments& args, const run::RunConfig& config, const train::RunResult& result, int signal) {
   const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
   switch (result.outcome) {
     case train::Outcome::stopped:
@@ -93,9 +93,11 @@ int report(const TrainArguments& args, const train::RunResult& result, int signa
       break;
   }
   if (!args.quiet) {
-    const model::Evaluation& last = result.state.last;
-    fmt::print(stderr, "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n", last.loss, last.bits_per_byte,
-               last.accuracy, args.out);
+    const std::vector<double>& last = result.state.last.numbers;
+    const char* const line = config.task == run::Task::image
+                                 ? "validation loss {:.4f}, top-1 error {:.2f}%, top-5 error {:.2f}%; {}\n"
+                                 : "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n";
+    fmt::print(stderr, fmt::runtime(line), last[0], last[1], last[2], args.out);
   }
   return 0;
 }
@@ -117,7 +119,7 @@ int train(const TrainArguments& args, const run::RunConfig& config) {
     if (args.quiet) return;  // the banner measures the machine
     for (const std::string& line : banner(config, &plan)) live.say(line);
   });
-  return report(args, result, interruptible.noted());
+  return report(args, config, result, interruptible.noted());
 }
 
 int run(TrainArguments& args, const CLI::App& verb) {
@@ -146,6 +148,7 @@ void add_train(CLI::App& app, Verb& chosen) {
   CLI::App& verb = *app.add_subcommand("train", kTrainLine);
   verb.footer(
       "  cautious train --preset nano-300k --data.path=gcide --optimizer.decay=cautious --out runs/cwd\n"
+      "  cautious train --preset resnet-20 --data.path=fashion-mnist --augment.flip=0.5 --out runs/fashion\n"
       "  cautious train --config run.toml --optimizer.name=muon --train.steps=2000 --out runs/muon\n"
       "  cautious train --out runs/cwd --resume\n"
       "  cautious train --preset gemma-2.3b --dry-run\n"
@@ -154,7 +157,9 @@ void add_train(CLI::App& app, Verb& chosen) {
       "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"
       "meanings and valid ranges. The command line overrides the file, and the file overrides the preset.");
   verb.add_option("--config", args->config, "Configuration file, TOML")->type_name("FILE");
-  verb.add_option("--preset", args->preset, "Model: " + base::join(model::preset_names()))->type_name("NAME");
+  verb.add_option("--preset", args->preset,
+                  "Model: " + base::join(model::preset_names()) + "; of images: " + base::join(model::image_preset_names()))
+      ->type_name("NAME");
   verb.add_option("--out", args->out, "Directory of the run; created, never overwritten")->type_name("DIR");
   verb.add_flag("--resume", args->resume, "Continue the run in --out as if it had never stopped");
   verb.add_flag("--dry-run", args->dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");

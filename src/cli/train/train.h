@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/images/loader.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/weights.h"
 #include "run/config.h"
@@ -19,8 +20,21 @@ struct Trained {
   std::shared_ptr<model::Transformer> model;
 };
 
-// `run`: a run's directory (its newest checkpoint), a checkpoint, or a model's folder.
+// `run`: a run's directory (its newest checkpoint), a checkpoint, or a model's folder. Averaged weights are taken where there
+// are some.
 Trained load_trained(const std::string& run);
+
+struct TrainedClassifier {
+  std::filesystem::path checkpoint;
+  model::ImageModelFile described;
+  data::View view;
+  std::shared_ptr<model::Classifier> model;
+};
+// Of a language model it is an Error(Fault::data) that says so.
+TrainedClassifier load_trained_classifier(const std::string& run);
+
+// Whether `run` is one of images.
+bool classifies_images(const std::string& run);
 
 // Sets the threads for all that follows; 0 is one per core. Returns their number.
 int use_threads(int wanted);

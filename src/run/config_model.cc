@@ -1,0 +1,103 @@
+// Keys of the model and its data, which are those of the task.
+#include <algorithm>
+#include <iterator>
+#include <variant>
+
+#include <cautious/error.h>
+
+#include "run/config_section.h"
+
+namespace cautious::run {
+namespace {
+
+// Of all tasks: the preset decides which task it is.
+std::vector<std::string> every_preset() {
+  std::vector<std::string> names = model::preset_names();
+  std::ranges::copy(model::image_preset_names(), std::back_inserter(names));
+  return names;
+}
+
+void set_preset(RunConfig& config, std::string_view what, const ConfigValue& given) {
+  const std::vector<std::string> names = every_preset();
+  const std::string name = to_word(what, given, base::join(names));
+  base::with_context(std::string(what), [&] {
+    if (std::ranges::find(names, name) == names.end()) {
+      throw Error(Fault::usage, base::unknown("model", name, std::vector<std::string_view>(names.begin(), names.end())));
+    }
+    if (config.task == Task::image) {
+      config.model.image = model::image_preset(name);
+    } else {
+      config.model.shape = model::preset(name);
+    }
+  });
+  config.model.preset = name;
+}
+
+// read_config() has already started from the task's defaults.
+void set_task(RunConfig& config, std::string_view what, const ConfigValue& given) {
+  const std::string word = to_word(what, given, "text, image");
+  config.task = base::with_context(std::string(what), [&] { return base::named<Task>("task", word); });
+}
+
+void add_image_data(std::vector<Key>& keys, const RunConfig& config) {
+  using D = RunConfig::Data;
+  Section data(
+      keys, config, "data", [](auto& c) -> auto& { return c.data; });
+  data.add(Text{"path", &D::path, "files or folders", "images to train on"},
+           Text{"val_path", &D::val_path, "files or folders", "images to validate on; none: the test images of path"},
+           Field{"val_fraction", &D::val_fraction, Range{0, 0.5, false, false},
+                 "validate on this fraction of the training images instead; 0: on the test images"},
+           Field{"train_images", &D::train_images, kEvery, "train on only this many of the images, always the same; 0: all"},
+           Field{"workers", &D::workers, Range{0, 1024, false, false}, "threads that prepare images; never change results"},
+           Field{"most_bad", &D::most_bad, kEvery, "unreadable images before the run is given up"},
+           Text{"cache", &D::cache, "a folder", "of known sets; empty: the user's cache folder"});
+  Section augment(
+      keys, config, "augment", [](auto& c) -> auto& { return c.augment; });
+  augment.add_all_but(data::Augment::fields(), {});
+}
+
+}  // namespace
+
+void add_task(std::vector<Key>& keys, const RunConfig& config) {
+  Section top(
+      keys, config, "", [](auto& c) -> auto& { return c; });
+  top.add(Key{{"task", to_toml(cautious::name_of(config.task)), "text, image", "what is trained: follows from model.preset"},
+              set_task});
+}
+
+void add_model(std::vector<Key>& keys, const RunConfig& config) {
+  using M = RunConfig::Model;
+  Section model(
+      keys, config, "model", [](auto& c) -> auto& { return c.model; });
+  const std::vector<std::string> names = config.task == Task::image ? model::image_preset_names() : model::preset_names();
+  model.add(Key{{"preset", to_toml(config.model.preset), base::join(names), "where the keys below start"}, set_preset});
+  if (config.task == Task::image) {
+    std::visit(
+        [&]<class Network>(const Network&) {
+          Section network(
+              keys, config, "model", [](auto& c) -> auto& { return std::get<Network>(c.model.image); });
+          network.add_all_but(Network::fields(), {});
+        },
+        config.model.image);
+    return;
+  }
+  model.add(Flag{"recompute", &M::recompute, "activations again in the backward pass: slower, less memory"});
+  Section shape(
+      keys, config, "model", [](auto& c) -> auto& { return c.model.shape; });
+  shape.add_all_but(model::ModelConfig::fields(), {});
+}
+
+void add_data(std::vector<Key>& keys, const RunConfig& config) {
+  if (config.task == Task::image) return add_image_data(keys, config);
+  using D = RunConfig::Data;
+  Section data(
+      keys, config, "data", [](auto& c) -> auto& { return c.data; });
+  data.add(Text{"path", &D::path, "files or folders", "what to train on"},
+           Text{"val_path", &D::val_path, "files or folders", "what to validate on; none: the end of path"},
+           Field{"val_fraction", &D::val_fraction, Range{0, 0.5, true, false}, "that end, as a fraction of its tokens"},
+           Field{"train_tokens", &D::train_tokens, kEvery, "train on the first this many tokens only; 0: all"},
+           Text{"tokenizer", &D::tokenizer, "bytes, or a path", "how text becomes tokens"},
+           Text{"cache", &D::cache, "a folder", "of tokenized data; empty: the user's cache folder"});
+}
+
+}  // namespace cautious::run

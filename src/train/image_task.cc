@@ -1,0 +1,123 @@
+// Image classifiers: a vision transformer or a residual network, batches of augmented images, and the validation images.
+#include "train/task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cautious/error.h>
+
+#include "base/atomic_file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "data/images/loader.h"
+#include "model/vision/classifier.h"
+#include "model/vision/evaluate.h"
+#include "run/run_data.h"
+
+namespace cautious::train {
+namespace {
+
+constexpr std::size_t kMistakes = 40;  // that a report shows
+
+class ImageTask : public Task {
+ public:
+  ImageTask(const run::RunConfig& config, data::ImageData data)
+      : config_(config),
+        data_(std::move(data)),
+        view_{model::image_size(config.model.image), data::normalization_of(*data_.train)},
+        loader_(*data_.train, {.view = view_,
+                               .augment = config.augment,
+                               .batch = config.train.batch_size,
+                               .seed = config.train.seed,
+                               .workers = config.data.workers,
+                               .most_bad = config.data.most_bad}),
+        model_(model::make_classifier(config.model.image, config.train.seed)),
+        notices_(data_.notices) {}
+
+  ::torch::nn::Module& model() override { return *model_; }
+  RunPlan plan() const override { return {data_.train->size(), data_.validation->size(), data_.split}; }
+  std::int64_t fingerprint() const override { return data_.train->fingerprint(); }
+  double epochs(std::int64_t steps) const override {
+    return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(data_.train->size());
+  }
+  double add_gradients(std::int64_t step) override;
+  Evaluation evaluate() override {
+    last_ = model::evaluate(*model_, *data_.validation, view_,
+                            {.batch = config_.train.batch_size / config_.train.grad_accum,
+                             .most = config_.eval.images,
+                             .workers = config_.data.workers});
+    return {{last_.loss, last_.error(), last_.top5_error()}, last_.images};
+  }
+  void describe(const std::filesystem::path& folder) const override {
+    base::write_atomically(folder / "config.json",
+                           model::to_config_json(model::ImageModelFile{config_.model.image, view_.normalization.mean,
+                                                                       view_.normalization.deviation, data_.train->classes()}));
+  }
+  void finish(const std::filesystem::path& directory) const override {
+    base::write_atomically(directory / "evaluation.json", model::to_json(last_, *data_.validation, kMistakes));
+  }
+  std::vector<std::string> notices() override;
+
+ private:
+  run::RunConfig config_;
+  data::ImageData data_;
+  data::View view_;
+  data::Loader loader_;
+  std::shared_ptr<model::Classifier> model_;
+  model::ImageEvaluation last_;
+  std::vector<std::string> notices_;
+  std::size_t bad_ = 0;  // images named so far
+};
+
+// As in text, a chunk weighs as its images that count.
+double ImageTask::add_gradients(std::int64_t step) {
+  const std::int64_t chunk = config_.train.batch_size / config_.train.grad_accum;
+  const data::ImageBatch& batch = loader_.batch(step);
+  const at::Tensor images = model::images_of(batch, view_.size, model::channels(config_.model.image));
+  const auto whole = [&](const std::vector<std::int64_t>& values) {
+    return at::from_blob(const_cast<std::int64_t*>(values.data()), {batch.count}, at::kLong);
+  };
+  const at::Tensor label = whole(batch.label), other = whole(batch.other);
+  const at::Tensor share = at::from_blob(const_cast<float*>(batch.share.data()), {batch.count}, at::kFloat);
+  const auto readable = [&](std::int64_t first, std::int64_t count) {
+    const auto begin = batch.label.begin() + first;
+    return std::count_if(begin, begin + count, [](std::int64_t value) { return value >= 0; });
+  };
+  const std::int64_t all = readable(0, batch.count);
+  if (all == 0) throw Error(Fault::data, fmt::format("step {}: none of its {} images can be read", step + 1, batch.count));
+  double loss = 0;
+  for (std::int64_t first = 0; first < batch.count; first += chunk) {
+    const std::int64_t count = readable(first, chunk);
+    if (count == 0) continue;
+    const auto key = base::mix64(config_.train.seed + base::kGolden) + static_cast<std::uint64_t>(step * batch.count + first);
+    model_->set_random(base::mix64(key));
+    const auto part = [&](const at::Tensor& tensor) { return tensor.narrow(0, first, chunk); };
+    const at::Tensor mean =
+        model::image_loss(model_->logits(part(images)), part(label), part(other), part(share), config_.augment.smoothing);
+    const double weight = static_cast<double>(count) / static_cast<double>(all);
+    loss += weight * mean.item<double>();
+    if (!std::isfinite(loss)) return loss;
+    (count == all ? mean : mean * weight).backward();
+  }
+  return loss;
+}
+
+std::vector<std::string> ImageTask::notices() {
+  std::vector<std::string> lines = std::exchange(notices_, {});
+  const std::vector<std::string> bad = loader_.bad();
+  for (; bad_ < bad.size(); ++bad_) lines.push_back(fmt::format("left out an unreadable image: {}", bad[bad_]));
+  return lines;
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_image_task(const run::RunConfig& config, const Progress& progress) {
+  return std::make_unique<ImageTask>(config, run::open_image_data(config, progress));
+}
+
+}  // namespace cautious::train

@@ -1,0 +1,51 @@
+// A task: a model, its data and its metrics. The trainer and the run know nothing else about text or images. For this room
+// only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/nn/module.h>
+
+#include "run/config.h"
+#include "train/run.h"
+
+namespace cautious::train {
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual ::torch::nn::Module& model() = 0;
+  virtual RunPlan plan() const = 0;
+  // Of the training data: another set has another one, but for chance.
+  virtual std::int64_t fingerprint() const = 0;
+  // Passes over the training data after so many steps.
+  virtual double epochs(std::int64_t steps) const = 0;
+
+  // Adds the gradients of the batch of a step, counted from 0, to the parameters'; the mean loss. One that is not finite is
+  // returned at once.
+  virtual double add_gradients(std::int64_t step) = 0;
+  // The numbers of measures_of() and how many examples they are of.
+  virtual Evaluation evaluate() = 0;
+
+  // What a checkpoint holds besides weights and state, for those who load the model.
+  virtual void describe(const std::filesystem::path& folder) const = 0;
+  // What the report of a finished run shows of its last evaluation.
+  virtual void finish(const std::filesystem::path& directory) const = 0;
+  // What happened since the last call that the user should know.
+  virtual std::vector<std::string> notices() = 0;
+};
+
+using Progress = std::function<void(const std::string& what, double fraction)>;
+
+// Opens the data and checks it against the model; nothing is written. Whatever is wrong is an Error.
+std::unique_ptr<Task> make_task(const run::RunConfig& config, const Progress& progress);
+std::unique_ptr<Task> make_text_task(const run::RunConfig& config, const Progress& progress);
+std::unique_ptr<Task> make_image_task(const run::RunConfig& config, const Progress& progress);
+
+}  // namespace cautious::train
