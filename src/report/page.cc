@@ -2,29 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include <fmt/format.h>
 
 #include <cautious/error.h>
 
+#include "base/text.h"
 #include "report/svg.h"
 
 namespace cautious::report {
 namespace {
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    }
-    for (std::size_t k = 0; k < 4; ++k) result += i + k > bytes.size() ? '=' : kLetters[group >> (18 - 6 * k) & 63];
-  }
-  return result;
-}
 
 struct Badge {
   std::string_view outcome, sign, words;
@@ -69,12 +56,23 @@ void HtmlPage::paragraph(std::string_view text, std::string_view kind) {
 // As an image, because the names and styles in one SVG would meet those of the next.
 void HtmlPage::figure(const Figure& figure) {
   body_ += fmt::format("<figure id=\"figure-{}\">\n<img class=\"still\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n",
-                       figure.name, svg_escape(figure.title + ". " + figure.description), base64(figure.svg));
+                       figure.name, svg_escape(figure.title + ". " + figure.description), base::to_base64(figure.svg));
   if (!figure.script.empty()) {
     body_ += fmt::format("<script type=\"application/json\" class=\"{}\">{}</script>\n", figure.script, figure.data_json);
   }
   if (!figure.caption.empty()) body_ += fmt::format("<figcaption>{}</figcaption>\n", svg_escape(figure.caption));
   body_ += "</figure>\n";
+}
+
+void HtmlPage::pictures(const std::vector<Picture>& pictures) {
+  body_ += "<div class=\"pictures\">\n";
+  for (const Picture& picture : pictures) {
+    body_ += fmt::format(
+        "<figure><img alt=\"{}\" title=\"{}\" src=\"data:image/png;base64,{}\"><figcaption><b>{}</b>{}</figcaption></figure>\n",
+        svg_escape(picture.name + ": " + picture.lead + picture.text), svg_escape(picture.name), picture.png,
+        svg_escape(picture.lead), svg_escape(picture.text));
+  }
+  body_ += "</div>\n";
 }
 
 void HtmlPage::claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence,

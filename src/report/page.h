@@ -41,6 +41,13 @@ struct ClaimRemark {
   std::string link = {};   // an anchor of the page that the text leads to; may be empty
 };
 
+// An image of a grid of them.
+struct Picture {
+  std::string png;         // in base64
+  std::string name;        // what it is, for those who cannot see it
+  std::string lead, text;  // below it: "Shirt", ", taken for Coat (99.9%)"
+};
+
 // Of the n-th heading of a page, parts and sections counted together from 1.
 std::string heading_anchor(std::size_t n);
 
@@ -55,6 +62,8 @@ class HtmlPage {
   // `kind`: a class of the style sheet, "verdict", "status", "note", "caution"; empty for plain text.
   void paragraph(std::string_view text, std::string_view kind = {});
   void figure(const Figure& figure);
+  // Small images side by side, every pixel of which can be seen.
+  void pictures(const std::vector<Picture>& pictures);
   // What was claimed, by whom (may be empty), and what decides it. `outcome`: "holds", "fails", "undecided" or "noted".
   void claim(std::string_view text, std::string_view source, std::string_view outcome, std::string_view evidence,
              const std::vector<ClaimRemark>& remarks = {});

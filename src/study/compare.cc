@@ -58,8 +58,13 @@ Overrides base_of(const Comparison& c) {
   if (lrs_of(c).size() == 1) base.emplace_back("optimizer.lr", base::to_text(lrs_of(c).front()));
   for (const auto& [key, value] : setup_of(c.optimizer).keys) base.emplace_back(key, value);
   base.emplace_back("schedule.warmup_ratio", "0.1");
-  base.emplace_back(c.steps > 0 ? "train.steps" : "train.tokens_per_param", c.steps > 0 ? fmt::format("{}", c.steps) : "20");
-  base.emplace_back("train.batch_size", "8");
+  const bool image = model::is_image_preset(c.preset);
+  if (c.steps > 0) {
+    base.emplace_back("train.steps", fmt::format("{}", c.steps));
+  } else {
+    base.emplace_back(image ? "train.epochs" : "train.tokens_per_param", image ? "5" : "20");
+  }
+  base.emplace_back("train.batch_size", image ? "128" : "8");
   base.emplace_back("checkpoint.every", "0");
   base.emplace_back("log.tensorboard", "false");
   put(base, c.settings);

@@ -76,7 +76,8 @@ run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& poin
 
 // Whether the key has an effect on what a run computes.
 bool changes_numbers(std::string_view key) {
-  return !key.starts_with("log.") && !key.starts_with("checkpoint.") && key != "data.cache" &&
+  return !key.starts_with("log.") && !key.starts_with("checkpoint.") && key != "data.cache" && key != "data.workers" &&
+         key != "task" &&  // it follows from the preset
          key != "optimizer.density_from" && key != "optimizer.budget_from";
 }
 
@@ -143,6 +144,19 @@ void check_different(const Plan& plan, const std::vector<PlannedRun>& runs) {
   }
 }
 
+// Language models and image classifiers have no measure in common.
+void check_one_task(const Plan& plan, const std::vector<PlannedRun>& runs) {
+  for (const PlannedRun& run : runs) {
+    const PlannedRun& first = runs.front();
+    if (run.config.task == first.config.task) continue;
+    const auto arm = std::ranges::find(plan.arms, run.arm, &Arm::name);
+    plan.lines.refuse(
+        part_of(plan, *arm),
+        fmt::format("task of arm '{}' is {}, that of arm '{}' is {}: they cannot be compared; make two plans", run.arm,
+                    cautious::name_of(run.config.task), first.arm, cautious::name_of(first.config.task)));
+  }
+}
+
 // What a control takes from its reference run must be there for its every step and tensor.
 void check_reference(const PlannedRun& run, const PlannedRun& reference) {
   const std::int64_t steps = steps_of(run.config), most = steps_of(reference.config);
@@ -152,8 +166,7 @@ void check_reference(const PlannedRun& run, const PlannedRun& reference) {
                                           run.arm, steps, reference.arm, most));
   }
   const auto same = [](const model::Shape& a, const model::Shape& b) { return a.name == b.name && a.sides == b.sides; };
-  const auto own = model::parameter_shapes(run.config.model.shape),
-             other = model::parameter_shapes(reference.config.model.shape);
+  const auto own = run::parameter_shapes(run.config), other = run::parameter_shapes(reference.config);
   if (std::ranges::equal(own, other, same)) return;
   throw Error(Fault::usage, fmt::format("arm '{}' has another model than its reference arm '{}'; remove its keys of model",
                                         run.arm, reference.arm));
@@ -285,6 +298,7 @@ std::vector<PlannedRun> expand(const Plan& plan) {
   };
   add(plan.tune_seeds, true);
   add(plan.seeds, false);
+  check_one_task(plan, runs);
   return runs;
 }
 

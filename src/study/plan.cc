@@ -37,6 +37,11 @@ void add(Setters& all, const run::RunConfig& config) {
 
 Setters every_setter() {
   Setters all;
+  for (const std::string& name : model::image_preset_names()) {
+    run::RunConfig of_images = run::defaults_of(run::Task::image);
+    of_images.model.image = model::image_preset(name);
+    add(all, of_images);
+  }
   run::RunConfig config;
   for (const std::string& name : recipe_names()) {
     for (const std::string& decay_name : decay_names()) {
@@ -75,8 +80,9 @@ const Setters& setters() {
     const auto found = std::ranges::find(endings, base::closest(ending, endings));
     if (found != endings.end()) meant = names[static_cast<std::size_t>(found - endings.begin())];
   }
-  const std::string choices = siblings.empty() ? fmt::format("sections: {}", base::join(run::config_sections()))
-                                               : fmt::format("keys of [{}]: {}", run::section_of(key), base::join(siblings));
+  const std::string choices = siblings.empty() || run::section_of(key).empty()
+                                  ? fmt::format("sections: {}", base::join(run::config_sections()))
+                                  : fmt::format("keys of [{}]: {}", run::section_of(key), base::join(siblings));
   const std::string suggestion = meant.empty() ? "" : fmt::format(" did you mean '{}'?", meant);
   throw Error(Fault::usage, fmt::format("no key named {};{} {}", base::in_quotes(key), suggestion, choices), {.key = key});
 }
@@ -108,8 +114,11 @@ void check_setting(const std::string& key, const std::string& value) {
 
 // Whether two keys decide the same: one and the same, or train.steps and train.tokens.
 bool compete(std::string_view key, std::string_view other) {
-  const auto rivals = run::rivals_of(key);
-  return key == other || std::ranges::find(rivals, other) != rivals.end();
+  const auto rivals_in = [&](run::Task task) {
+    const auto rivals = run::rivals_of(task, key);
+    return std::ranges::find(rivals, other) != rivals.end();
+  };
+  return key == other || rivals_in(run::Task::text) || rivals_in(run::Task::image);
 }
 
 std::string part_of(std::string_view kind, std::size_t at, std::string_view key = "") {

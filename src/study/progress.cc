@@ -91,9 +91,9 @@ std::string note(const Row& row) {
   return text;
 }
 
-std::string line_of(const Row& row, std::size_t names, std::size_t bars) {
+std::string line_of(const Row& row, const Measure& measure, std::size_t names, std::size_t bars) {
   const double done = row.of(RunStatus::done);
-  const std::string loss = done == 0 ? "-" : fmt::format("{:.4f}", row.loss / done);
+  const std::string loss = done == 0 ? "-" : measure.number(row.loss / done);
   std::string line = fmt::format("{:<{}}  {:>3.0f}/{:<3.0f} {} {:>8}  {}", row.name, names, done, row.total,
                                  bar(row.fraction / row.total, bars), loss, note(row));
   while (line.ends_with(' ')) line.pop_back();
@@ -141,7 +141,7 @@ std::vector<std::string> progress_rows(const std::vector<FinishedRun>& runs, con
   for (const Row& row : rows) names = std::max(names, row.name.size());
   const std::size_t bars = std::clamp(width > names + kOther ? width - names - kOther : 0, kShortest, kLongest);
   std::vector<std::string> lines;
-  for (const Row& row : rows) lines.push_back(line_of(row, names, bars));
+  for (const Row& row : rows) lines.push_back(line_of(row, measure_of(runs), names, bars));
   if (most < all) lines.push_back(fmt::format("... and {} more", all - most));
   return lines;
 }
@@ -158,10 +158,11 @@ std::string overall(const std::vector<FinishedRun>& runs, const std::vector<doub
 }
 
 std::string ending_of(const FinishedRun& run) {
+  const Measure& measure = measure_of(run.run.config.task);
   const std::string name = fmt::format("{}{} seed={}: {}", run.run.tuning ? "tuning " : "", name_of(run.run.arm, run.run.point),
                                        run.run.seed, word_of(run.status));
   if (run.status == RunStatus::done)
-    return fmt::format("{}, validation loss {:.4f}, {}", name, run.loss, base::clock_text(run.seconds));
+    return fmt::format("{}, {} {}, {}", name, measure.name, measure.number(run.loss), base::clock_text(run.seconds));
   return run.status == RunStatus::failed ? fmt::format("{}: {}", name, run.failure) : name;
 }
 

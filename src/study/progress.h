@@ -12,7 +12,7 @@ namespace cautious::study {
 
 std::string_view word_of(RunStatus status);
 
-// A line for each arm and point, or for each run of a small study: name, runs done, bar, mean loss, state.
+// A line for each arm and point, or for each run of a small study: name, runs done, bar, mean of the measure, state.
 // At most `height` lines, one at least: those that are all done are left out first, then those that wait, and the last line
 // counts them. The bars are as long as `width` columns allow, but not too short to be seen.
 std::vector<std::string> progress_rows(const std::vector<FinishedRun>& runs, const std::vector<double>& progress,

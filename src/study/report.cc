@@ -43,7 +43,8 @@ Report make_report(const Results& results, const Verdict& verdict) {
                 .settings = differences_table(results, chosen),
                 .paper = paper_table(results.plan),
                 .provenance = provenance_table(results)};
-  for (const CurveFigure& what : loss_figures()) report.losses.push_back(arms_curve_figure(what, results, chosen, metrics));
+  for (const CurveFigure& what : loss_figures(measure_of(results.runs).task))
+    report.losses.push_back(arms_curve_figure(what, results, chosen, metrics));
   for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, chosen, metrics));
   return report;
 }
@@ -72,14 +73,14 @@ std::string count_words(double count) {
 }
 
 std::string size_words(const Results& results) {
-  double parameters = 0, tokens = 0;
+  double parameters = 0, seen = 0;
   for (const FinishedRun& run : results.runs) {
     parameters = std::max(parameters, run.parameters);
-    tokens = std::max(tokens, run.tokens);
+    seen = std::max(seen, run.seen);
   }
   if (parameters <= 0) return "These runs are small.";
-  return fmt::format("The largest of these runs trains {} parameters on {} tokens.", count_words(parameters),
-                     count_words(tokens));
+  return fmt::format("The largest of these runs trains {} parameters on {} {}.", count_words(parameters), count_words(seen),
+                     run::unit_of(measure_of(results.runs).task));
 }
 
 std::string caution(const Results& results) {
@@ -156,7 +157,7 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   page.table(report.arm_table);
   page.close_details();
   add_paper(page, report);
-  page.section("Loss");
+  page.section(measure_of(results.runs).section);
   for (const report::Figure& figure : report.losses) page.figure(figure);
   page.section("Inside the optimizer");
   for (const report::Figure& figure : report.inside) page.figure(figure);

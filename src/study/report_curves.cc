@@ -25,6 +25,21 @@ std::string ends_of(const std::vector<report::ChartSeries>& all) {
   return words.empty() ? "No data." : words.substr(1);
 }
 
+std::vector<CurveFigure> error_figures() {
+  return {{.name = "validation_error", .title = "Top-1 error", .y_label = "% of the validation images", .column = "val_error"},
+          {.name = "validation_error_end",
+           .title = "Top-1 error, the last 40% of the steps",
+           .y_label = "% of the validation images",
+           .column = "val_error",
+           .from = 0.6},
+          {.name = "validation_top5_error",
+           .title = "Top-5 error",
+           .y_label = "% of the validation images",
+           .column = "val_top5_error"},
+          {.name = "validation_loss", .title = "Validation loss", .y_label = "nats per image", .column = "val_loss"},
+          {.name = "training_loss", .title = "Training loss", .y_label = "nats per image", .column = "loss"}};
+}
+
 }  // namespace
 
 Curve curve_of(const std::vector<run::MetricsRow>& rows, const std::string& column) {
@@ -92,7 +107,8 @@ std::vector<Curve> StudyMetrics::curves(const std::string& arm, const Overrides&
   return done.empty() ? begun : done;
 }
 
-std::vector<CurveFigure> loss_figures() {
+std::vector<CurveFigure> loss_figures(run::Task task) {
+  if (task == run::Task::image) return error_figures();
   return {{.name = "validation_loss", .title = "Validation loss", .y_label = "nats per token", .column = "val_loss"},
           {.name = "validation_loss_end",
            .title = "Validation loss, the last 40% of the steps",

@@ -18,11 +18,11 @@ std::string outcome_text(Outcome outcome) { return kOutcomes.at(static_cast<std:
 
 std::string exact_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 
-std::string rounded(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-"; }
+std::string rounded(const Measure& measure, double value) { return std::isfinite(value) ? measure.number(value) : "-"; }
 
-std::string range_text(const Interval& interval) {
+std::string range_text(const Measure& measure, const Interval& interval) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
-  return fmt::format("[{:.4f}, {:.4f}]", interval.low, interval.high);
+  return fmt::format("[{}, {}]", measure.number(interval.low), measure.number(interval.high));
 }
 
 std::string p_cell(double p) {
@@ -39,31 +39,31 @@ std::string needed_cell(const Power& power) {
   return fmt::format("{} [{}, {}]", count_cell(power.needed), count_cell(power.needed_low), count_cell(power.needed_high));
 }
 
-std::string detectable_cell(const Power& power) {
+std::string detectable_cell(const Measure& measure, const Power& power) {
   if (!std::isfinite(power.detectable)) return "-";
-  return fmt::format("{:.4f} {}", power.detectable, range_text(power.detectable_interval));
+  return fmt::format("{} {}", measure.number(power.detectable), range_text(measure, power.detectable_interval));
 }
 
-std::vector<std::string> difference_row(const ContrastResult& result) {
+std::vector<std::string> difference_row(const Measure& measure, const ContrastResult& result) {
   const Difference& difference = result.difference;
   return {result.name,
-          result.paired.n > 0 ? fmt::format("{:+.4f}", difference.value) : "-",
-          range_text(difference.interval),
+          result.paired.n > 0 ? measure.signed_number(difference.value) : "-",
+          range_text(measure, difference.interval),
           p_cell(difference.p),
           p_cell(result.holm_p),
           outcome_text(result.outcome),
           std::to_string(result.paired.n)};
 }
 
-std::vector<std::string> test_row(const ContrastResult& result) {
+std::vector<std::string> test_row(const Measure& measure, const ContrastResult& result) {
   const bool several = result.paired.n > 1;
   return {result.name,
           std::to_string(result.layout.arms),
           std::to_string(result.layout.freedom()),
-          rounded(result.layout.sd),
+          rounded(measure, result.layout.sd),
           several ? p_cell(result.paired.t_p) : "-",
           several ? p_cell(result.paired.permutation_p) : "-",
-          detectable_cell(result.power),
+          detectable_cell(measure, result.power),
           needed_cell(result.power)};
 }
 
@@ -141,7 +141,8 @@ std::vector<const ContrastResult*> shown(const Verdict& verdict, bool primary) {
 report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
   report::IntervalChart chart;
   chart.title = primary ? "Prespecified differences" : "Exploratory differences";
-  chart.x_label = "difference of validation loss (nats per token), with 95% interval; left of 0: the first is better";
+  chart.x_label = fmt::format("difference of {} ({}), with 95% interval; left of 0: the first is better", verdict.measure.name,
+                              verdict.measure.difference);
   chart.reference = 0;
   for (const ContrastResult* const result : shown(verdict, primary)) {
     chart.entries.push_back({.name = result->name,
@@ -155,69 +156,76 @@ report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
 }
 
 report::Table contrasts_table(const Verdict& verdict, bool primary) {
-  report::Table table{.name = primary ? "contrasts" : "contrasts_exploratory",
-                      .title = primary ? "Prespecified differences of validation loss (nats per token)"
-                                       : "Exploratory differences of validation loss (nats per token)",
-                      .head = {"contrast", "difference", "95% interval", "p", "p (Holm)", "outcome", "seeds"},
-                      .rows = {},
-                      .note =
-                          "Runs of one seed share initial weights and order of data. Negative: the first has the lower "
-                          "loss. p: t-test with the residuals of all arms; p (Holm): corrected for the number of "
+  const Measure& measure = verdict.measure;
+  report::Table table{
+      .name = primary ? "contrasts" : "contrasts_exploratory",
+      .title =
+          fmt::format("{} differences of {} ({})", primary ? "Prespecified" : "Exploratory", measure.name, measure.difference),
+      .head = {"contrast", "difference", "95% interval", "p", "p (Holm)", "outcome", "seeds"},
+      .rows = {},
+      .note = fmt::format("Runs of one seed share initial weights and order of data. Negative: the first has the lower "
+                          "{}. p: t-test with the residuals of all arms; p (Holm): corrected for the number of "
                           "prespecified differences, and the one that decides about them.",
-                      .csv = {kExactHead}};
+                          measure.head()),
+      .csv = {kExactHead}};
   for (const ContrastResult* const result : shown(verdict, primary)) {
-    table.rows.push_back(difference_row(*result));
+    table.rows.push_back(difference_row(measure, *result));
     table.csv.push_back(exact_row(*result));
   }
   return table;
 }
 
 report::Table tests_table(const Verdict& verdict) {
+  const Measure& measure = verdict.measure;
   report::Table table{
       .name = "tests",
       .title = "How the differences were tested, and what would be found",
-      .head = {"contrast", "arms", "df", "sd", "p (paired)", "p (flips)", "detectable", "seeds for 0.005"},
+      .head = {"contrast", "arms", "df", "sd", "p (paired)", "p (flips)", "detectable",
+               fmt::format("seeds for {}", measure.target)},
       .rows = {},
-      .note =
+      .note = fmt::format(
           "arms, df, sd: whose residuals the test pools, their degrees of freedom and standard deviation; 2 arms are the "
           "paired t-test of the two. p (paired), p (flips): that t-test, and the test by flipping signs, which with n seeds "
           "is never below 2/2^n; for comparison. detectable: the smallest true difference that these seeds find with 80% "
-          "power; seeds for 0.005: how many find 0.005 nats, the size of the paper's differences. In brackets, what the "
-          "95% interval of the sd makes of them."};
+          "power; seeds for {}: how many find {}, {}. In brackets, what the "
+          "95% interval of the sd makes of them.",
+          measure.target, measure.target_text(), measure.beside)};
   for (const bool primary : {true, false}) {
-    for (const ContrastResult* const result : shown(verdict, primary)) table.rows.push_back(test_row(*result));
+    for (const ContrastResult* const result : shown(verdict, primary)) table.rows.push_back(test_row(measure, *result));
   }
   return table;
 }
 
 report::Table amounts_table(const Verdict& verdict) {
+  const Measure& measure = verdict.measure;
   report::Table table{
       .name = "equal_amounts",
-      .title = "Differences at equal amounts of decay (nats per token), exploratory",
+      .title = fmt::format("Differences at equal amounts of decay ({}), exploratory", measure.difference),
       .head = {"contrast", "difference", "95% interval", "p", "seeds", "ratio of the best weight_decay", "95% interval"},
       .rows = {},
-      .note =
-          "From every point of both grids: one smooth curve of the loss over the logarithm of the decay "
-          "budget for both arms, and a constant between them, fitted to each seed; t-test over the seeds. "
-          "Ratio: where parabolas over the logarithm of weight_decay are lowest, the first arm's over the "
-          "second's, with an interval by jackknife over the seeds.",
+      .note = fmt::format("From every point of both grids: one smooth curve of the {} over the logarithm of the decay "
+                          "budget for both arms, and a constant between them, fitted to each seed; t-test over the seeds. "
+                          "Ratio: where parabolas over the logarithm of weight_decay are lowest, the first arm's over the "
+                          "second's, with an interval by jackknife over the seeds.",
+                          measure.head()),
       .csv = {{"contrast", "difference", "low", "high", "p", "seeds", "ratio", "ratio low", "ratio high"}}};
   for (const EqualAmounts& found : verdict.amounts) {
     const std::string name = fmt::format("{} - {}", found.contrast.a, found.contrast.b), n = std::to_string(found.difference.n);
-    const Interval &nats = found.difference.interval, &times = found.ratio_interval;
+    const Interval &units = found.difference.interval, &times = found.ratio_interval;
     const bool known = std::isfinite(found.ratio);
-    table.rows.push_back({name, fmt::format("{:+.4f}", found.difference.mean), range_text(nats), p_cell(found.p), n,
+    table.rows.push_back({name, measure.signed_number(found.difference.mean), range_text(measure, units), p_cell(found.p), n,
                           known ? fmt::format("{:.3g}", found.ratio) : "-",
                           known ? fmt::format("[{:.3g}, {:.3g}]", times.low, times.high) : "-"});
-    table.csv.push_back({name, exact_text(found.difference.mean), exact_text(nats.low), exact_text(nats.high),
+    table.csv.push_back({name, exact_text(found.difference.mean), exact_text(units.low), exact_text(units.high),
                          exact_text(found.p), n, exact_text(found.ratio), exact_text(times.low), exact_text(times.high)});
   }
   return table;
 }
 
 report::Table tuning_table(const Results& results) {
+  const Measure& measure = measure_of(results.runs);
   report::Table table{.name = "tuning",
-                      .title = "Choice of the points: validation loss on the tuning seeds",
+                      .title = fmt::format("Choice of the points: {} on the tuning seeds", measure.name),
                       .head = {"arm", "point", "mean"},
                       .rows = {},
                       .note =
@@ -233,10 +241,10 @@ report::Table tuning_table(const Results& results) {
     for (const Overrides& point : points) {
       const std::vector<double> losses = tuning_losses_of(results, arm.name, point);
       const double mean = standing_of(losses).mean;
-      std::vector<std::string> row{arm.name, point_text(point), rounded(mean)},
+      std::vector<std::string> row{arm.name, point_text(point), rounded(measure, mean)},
           exact{arm.name, point_text(point), exact_text(mean)};
       for (const double loss : losses) {
-        row.push_back(rounded(loss));
+        row.push_back(rounded(measure, loss));
         exact.push_back(exact_text(loss));
       }
       const bool chosen = choice.decided && choice.point == point;

@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
+std::string at_the_end(const Measure& measure) { return fmt::format("{} at the end ({})", measure.name, measure.axis); }
+
 std::vector<double> finite(const std::vector<double>& values) {
   std::vector<double> result;
   std::ranges::copy_if(values, std::back_inserter(result), [](double value) { return std::isfinite(value); });
@@ -80,9 +82,9 @@ std::string apart_text(const Results& results, double apart) {
   const bool tuned = std::ranges::any_of(results.plan.arms, [&](const Arm& arm) { return was_tuned(results, arm); });
   if (!tuned) return "";
   return fmt::format(
-      " Lines are means over the tuning seeds. Judged: on the other seeds, moved by {:+.4f}, the mean difference "
+      " Lines are means over the tuning seeds. Judged: on the other seeds, moved by {}, the mean difference "
       "between the two sets of seeds.",
-      -apart);
+      measure_of(results.runs).signed_number(-apart));
 }
 
 // The arm's losses at this value of the axis, at the best point of the other axes.
@@ -128,7 +130,8 @@ void add_judged(const Results& results, std::size_t number, const Axis& axis, do
   const std::vector<double> losses = finite(losses_of(results, arm.name, choice.point));
   if (!choice.decided || own == choice.point.end() || losses.empty()) return;
   const double mean = spread_of(losses).mean;
-  words += fmt::format("{}{} is judged at {} ({:.4f})", words.empty() ? "" : "; ", arm.name, own->second, mean);
+  words += fmt::format("{}{} is judged at {} ({})", words.empty() ? "" : "; ", arm.name, own->second,
+                       measure_of(results.runs).number(mean));
   chart.series.push_back(judged_mark(results, arm, number, number_of(own->second), mean - apart));
 }
 
@@ -140,9 +143,9 @@ const Axis* axis_with(const std::vector<Axis>& axes, const std::string& key) {
 report::Figure sweep_figure(const Results& results, const std::string& key, const std::vector<double>& values) {
   const std::string name(run::without_section(key));
   report::LineChart chart;
-  chart.title = fmt::format("Validation loss over {}", name);
+  chart.title = fmt::format("{} over {}", measure_of(results.runs).title(), name);
   chart.x_label = name;
-  chart.y_label = "validation loss at the end (nats per token)";
+  chart.y_label = at_the_end(measure_of(results.runs));
   chart.x_scale = scale_of(values);
   const double apart = seeds_apart(results);
   std::string words;
@@ -162,7 +165,9 @@ report::Figure sweep_figure(const Results& results, const std::string& key, cons
   }
   chart.description = words.empty() ? "No arm is judged yet." : words + ".";
   std::string caption = chart.description + apart_text(results, apart);
-  if (results.plan.grid.size() > 1) caption += " Other keys of the grid are at the best value for each point.";
+  const auto several = [&](const Arm& arm) { return axes_of(results.plan, arm).size() > 1; };
+  if (std::ranges::any_of(results.plan.arms, several))
+    caption += " Other keys of the grid are at the best value for each point.";
   return {"sweep_" + name, std::move(chart), std::move(caption)};
 }
 
@@ -176,15 +181,16 @@ void sort_by_x(report::ChartSeries& series) {
 }  // namespace
 
 report::Figure arms_figure(const Results& results, const std::vector<Overrides>& chosen) {
+  const Measure& measure = measure_of(results.runs);
   report::IntervalChart chart;
   chart.title = "Every arm at its point";
-  chart.x_label = "validation loss at the end (nats per token), with 95% interval of the mean; small dots: single seeds";
+  chart.x_label = at_the_end(measure) + ", with 95% interval of the mean; small dots: single seeds";
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
     const std::string& arm = results.plan.arms[i].name;
     std::vector<double> losses = finite(losses_of(results, arm, chosen[i]));
     const Spread spread = spread_of(losses);
     const std::string name = chosen[i].empty() ? arm : fmt::format("{} ({})", arm, point_text(chosen[i]));
-    if (!losses.empty()) chart.description += fmt::format("{}: {:.4f}. ", name, spread.mean);
+    if (!losses.empty()) chart.description += fmt::format("{}: {}. ", name, measure.number(spread.mean));
     chart.entries.push_back({.name = name,
                              .colour = i,
                              .value = losses.empty() ? kNoValue : spread.mean,
@@ -215,10 +221,11 @@ std::vector<report::Figure> sweep_figures(const Results& results) {
 }
 
 report::Figure amounts_figure(const Results& results) {
+  const Measure& measure = measure_of(results.runs);
   report::LineChart chart;
-  chart.title = "Validation loss over the amount of decay";
+  chart.title = measure.title() + " over the amount of decay";
   chart.x_label = "decay budget: sum over steps and coordinates of |learning rate * weight decay * x|";
-  chart.y_label = "validation loss at the end (nats per token)";
+  chart.y_label = at_the_end(measure);
   const double apart = seeds_apart(results);
   std::vector<report::ChartSeries> marks;
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
@@ -242,8 +249,8 @@ report::Figure amounts_figure(const Results& results) {
     }
     sort_by_x(series);
     if (series.x.empty()) continue;
-    chart.description += fmt::format("{}: {:.4f} to {:.4f} at {:.4g} to {:.4g}. ", arm.name, std::ranges::min(series.y),
-                                     std::ranges::max(series.y), series.x.front(), series.x.back());
+    chart.description += fmt::format("{}: {} to {} at {:.4g} to {:.4g}. ", arm.name, measure.number(std::ranges::min(series.y)),
+                                     measure.number(std::ranges::max(series.y)), series.x.front(), series.x.back());
     chart.series.push_back(std::move(series));
   }
   chart.series.insert(chart.series.end(), marks.begin(), marks.end());

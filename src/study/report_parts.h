@@ -1,8 +1,10 @@
 // What the reports of studies and of runs are made of: curves of metrics, figures, tables, files.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,8 +58,8 @@ struct CurveFigure {
   bool inset = false;  // of the first tenth
 };
 
-// Loss first, then what the weights do.
-std::vector<CurveFigure> loss_figures();
+// The measure and losses first, then what the weights do.
+std::vector<CurveFigure> loss_figures(run::Task task);
 std::vector<CurveFigure> inside_figures();
 
 // The chart of these series, named and coloured by the caller.
@@ -93,6 +95,28 @@ report::Table differences_table(const Results& results, const std::vector<Overri
 report::Table paper_table(const Plan& plan);
 // What the runs were made with: the different values that their summaries have of each key.
 report::Table provenance_table(const Results& results);
+
+// What the classifier of a run makes of its validation images, as its evaluation.json says.
+struct Mistake {
+  std::string name;                      // of the image
+  std::size_t label = 0, predicted = 0;  // classes
+  double probability = 0;                // of the predicted one
+  std::string png;                       // in base64
+};
+struct Evaluation {
+  std::vector<std::string> classes;
+  std::vector<std::vector<std::int64_t>> confusion;  // a row for each true class, a column for each predicted one
+  std::vector<Mistake> mistakes;                     // worst first
+};
+
+// None without the file, as of language models; a damaged one is an Error(Fault::data) that names it.
+std::optional<Evaluation> evaluation_in(const std::filesystem::path& run);
+
+report::Figure confusion_figure(const Evaluation& evaluation);
+report::Table confusion_table(const Evaluation& evaluation);
+// How many images of each class are classified right.
+report::Table classes_table(const Evaluation& evaluation);
+std::vector<report::Picture> mistake_pictures(const Evaluation& evaluation);
 
 // figures/<name>.svg, tables/<name>.csv, .md and .tex, then report.html; each appears complete or not at all. Returns the path
 // of report.html.

@@ -1,5 +1,6 @@
 // The tables of a study's report.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -14,8 +15,8 @@
 namespace cautious::study {
 namespace {
 
-report::Table table_of(const char* name, const char* title, std::vector<std::string> head, const char* note = "") {
-  return {.name = name, .title = title, .head = std::move(head), .rows = {}, .note = note};
+report::Table table_of(const char* name, const char* title, std::vector<std::string> head, std::string note = "") {
+  return {.name = name, .title = title, .head = std::move(head), .rows = {}, .note = std::move(note)};
 }
 
 // Tables show a few decimals; their CSV has every digit.
@@ -29,14 +30,23 @@ std::string number_text(double value, int decimals, Digits digits) {
 
 std::string point_cell(const Overrides& point) { return point.empty() ? "-" : point_text(point); }
 
-std::string interval_text(const Interval& interval, Digits digits) {
+std::string interval_text(const Interval& interval, int decimals, Digits digits) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
-  return fmt::format("[{}, {}]", number_text(interval.low, 4, digits), number_text(interval.high, 4, digits));
+  return fmt::format("[{}, {}]", number_text(interval.low, decimals, digits), number_text(interval.high, decimals, digits));
+}
+
+// Of the measure and what is beside it.
+std::array<std::string, 3> heads_of(const Results& results) {
+  std::array<std::string, 3> heads;
+  std::ranges::transform(measure_of(results.runs).columns, heads.begin(),
+                         [](const auto& column) { return std::string(column.head); });
+  return heads;
 }
 
 // Of the runs of an arm at a point.
 struct Group {
-  std::vector<double> losses, bits, accuracies, budgets;
+  std::vector<double> losses, budgets;
+  std::array<std::vector<double>, 2> beside;
 };
 
 Group group_of(const Results& results, const std::string& arm, const Overrides& point) {
@@ -44,8 +54,7 @@ Group group_of(const Results& results, const std::string& arm, const Overrides& 
   for (const FinishedRun& run : results.runs) {
     if (run.run.tuning || run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
     group.losses.push_back(run.loss);
-    group.bits.push_back(run.bits_per_byte);
-    group.accuracies.push_back(run.accuracy);
+    for (std::size_t i = 0; i < run.beside.size(); ++i) group.beside[i].push_back(run.beside[i]);
     group.budgets.push_back(run.decay_budget);
   }
   return group;
@@ -56,17 +65,18 @@ std::string mean_text(const std::vector<double>& values, int decimals, Digits di
 }
 
 std::vector<std::string> group_row(const Results& results, const std::string& arm, const Overrides& point, Digits digits) {
+  const auto& [own, second, third] = measure_of(results.runs).columns;
   const Group group = group_of(results, arm, point);
   const bool some = !group.losses.empty();
   const Spread spread = spread_of(group.losses);
   return {arm,
           point_cell(point),
           std::to_string(group.losses.size()),
-          mean_text(group.losses, 4, digits),
-          some ? number_text(spread.sd, 4, digits) : "-",
-          some ? interval_text(spread.interval, digits) : "-",
-          mean_text(group.bits, 4, digits),
-          mean_text(group.accuracies, 4, digits),
+          mean_text(group.losses, own.decimals, digits),
+          some ? number_text(spread.sd, own.decimals, digits) : "-",
+          some ? interval_text(spread.interval, own.decimals, digits) : "-",
+          mean_text(group.beside[0], second.decimals, digits),
+          mean_text(group.beside[1], third.decimals, digits),
           mean_text(group.budgets, 2, digits)};
 }
 
@@ -76,14 +86,15 @@ std::string status_text(const FinishedRun& run) {
 }
 
 std::vector<std::string> run_row(const FinishedRun& run, Digits digits) {
+  const auto& [own, second, third] = measure_of(run.run.config.task).columns;
   const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
   return {run.run.arm,
           point_cell(run.run.point),
           std::to_string(run.run.seed),
           run.run.tuning ? "tuning" : "judged",
-          number_text(run.loss, 4, digits),
-          number_text(run.bits_per_byte, 4, digits),
-          number_text(run.accuracy, 4, digits),
+          number_text(run.loss, own.decimals, digits),
+          number_text(run.beside[0], second.decimals, digits),
+          number_text(run.beside[1], third.decimals, digits),
           ended ? number_text(run.decay_budget, 2, digits) : "-",
           ended ? number_text(run.seconds, 1, digits) : "-",
           status_text(run)};
@@ -118,9 +129,9 @@ Settings settings_of(const Results& results, const Arm& arm, const Overrides& po
 }  // namespace
 
 report::Table arms_table(const Results& results) {
-  report::Table table =
-      table_of("arms", "Every arm at every point that is judged: means over the seeds that are done",
-               {"arm", "point", "seeds", "loss", "sd", "95% interval", "bits per byte", "accuracy", "decay budget"});
+  const std::array<std::string, 3> heads = heads_of(results);
+  report::Table table = table_of("arms", "Every arm at every point that is judged: means over the seeds that are done",
+                                 {"arm", "point", "seeds", heads[0], "sd", "95% interval", heads[1], heads[2], "decay budget"});
   table.csv = {table.head};
   for (const Arm& arm : results.plan.arms) {
     for (const Overrides& point : points_of(results, arm.name)) {
@@ -133,7 +144,8 @@ report::Table arms_table(const Results& results) {
 }
 
 report::Table chosen_table(const Results& results, const std::vector<Overrides>& chosen) {
-  report::Table table = table_of("chosen", "Here, each arm at its point", {"arm", "point", "validation loss", "sd"});
+  report::Table table =
+      table_of("chosen", "Here, each arm at its point", {"arm", "point", std::string(measure_of(results.runs).name), "sd"});
   table.csv = {table.head};
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     for (const Digits digits : {Digits::few, Digits::all}) {
@@ -145,11 +157,11 @@ report::Table chosen_table(const Results& results, const std::vector<Overrides>&
 }
 
 report::Table runs_table(const Results& results) {
+  const std::array<std::string, 3> heads = heads_of(results);
+  const std::string_view described = measure_of(results.runs).described;
   report::Table table = table_of(
-      "runs", "Every run",
-      {"arm", "point", "seed", "use", "loss", "bits per byte", "accuracy", "decay budget", "seconds", "status"},
-      "Loss, bits per byte and accuracy on the validation text, at the end. Points that were not chosen are not run on the "
-      "judged seeds.");
+      "runs", "Every run", {"arm", "point", "seed", "use", heads[0], heads[1], heads[2], "decay budget", "seconds", "status"},
+      fmt::format("{} Points that were not chosen are not run on the judged seeds.", described));
   table.csv = {table.head};
   for (const FinishedRun& run : results.runs) {
     if (run.status == RunStatus::left_out) continue;

@@ -116,18 +116,36 @@ constexpr double kStart = 3;                  // seconds for a process to start 
 constexpr double kGpuRate = 0.4 * 989e12;     // of a present data-centre GPU, in bf16
 constexpr double kForwardOfStep = 1.0 / 3.0;  // what an evaluation does of a training step's operations
 
+constexpr std::int64_t kTestImages = 10000;  // of the known sets; ImageNet's 50,000 are few beside its training
+
 struct RunCost {
   double operations, memory;
 };
 
+// Of a token or an image, forward and backward; how many are looked at in an evaluation; bytes.
+struct UnitCost {
+  double operations;
+  std::int64_t evaluated, memory;
+};
+
+UnitCost unit_cost(const run::RunConfig& config) {
+  const std::int64_t part = config.train.batch_size / config.train.grad_accum;
+  if (config.task == run::Task::image) {
+    const model::ImageModelSize size = size_of(config.model.image, part);
+    return {size.flops_per_image, config.eval.images > 0 ? config.eval.images : kTestImages,
+            size.parameter_bytes + size.activation_bytes};
+  }
+  const model::ModelSize size = size_of(config.model.shape, part, run::sequence_length(config), config.model.recompute);
+  return {size.flops_per_token, config.eval.tokens, size.parameter_bytes + size.activation_bytes};
+}
+
 RunCost cost_of(const run::RunConfig& config) {
-  const std::int64_t sequence = run::sequence_length(config), part = config.train.batch_size / config.train.grad_accum;
-  const model::ModelSize size = size_of(config.model.shape, part, sequence, config.model.recompute);
+  const UnitCost unit = unit_cost(config);
   const auto steps = static_cast<double>(steps_of(config));
-  const double trained = steps * static_cast<double>(config.train.batch_size * sequence);
+  const double trained = steps * static_cast<double>(units_per_step(config));
   const double evaluations = config.eval.every > 0 ? 1 + steps / static_cast<double>(config.eval.every) : 1;
-  const double evaluated = evaluations * static_cast<double>(config.eval.tokens) * kForwardOfStep;
-  return {(trained + evaluated) * size.flops_per_token, static_cast<double>(size.parameter_bytes + size.activation_bytes)};
+  const double evaluated = evaluations * static_cast<double>(unit.evaluated) * kForwardOfStep;
+  return {(trained + evaluated) * unit.operations, static_cast<double>(unit.memory)};
 }
 
 // Later stages are a third of the points with twice the steps.

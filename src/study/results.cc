@@ -48,7 +48,7 @@ std::string outcome_in(const Json& json, const std::filesystem::path& file) {
   return status;
 }
 
-double number_if_any(const Json& json, const char* key) {
+double number_if_any(const Json& json, std::string_view key) {
   const auto found = json.find(key);
   return found == json.end() || !found->is_number() ? 0 : found->get<double>();
 }
@@ -58,23 +58,24 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) refuse_summary(file, "not a JSON object");
   const std::string outcome = outcome_in(json, file);
+  const Measure& measure = measure_of(run.run.config.task);
   run.decay_budget = number_in(json, file, "decay_budget");
   run.seconds = number_in(json, file, "seconds");
   run.parameters = number_if_any(json, "parameters");
-  run.tokens = number_if_any(json, "tokens");
+  run.seen = number_if_any(json, run::unit_of(measure.task));
   for (const char* key : kProvenance) {
     const auto found = json.find(key);
     if (found == json.end()) continue;
     run.provenance.emplace_back(key, found->is_string() ? found->get<std::string>() : found->dump());
   }
-  const double loss = number_in(json, file, "val_loss"), bits = number_in(json, file, "val_bpb"),
-               accuracy = number_in(json, file, "val_accuracy");
+  std::array<double, 3> numbers;
+  std::ranges::transform(measure.columns, numbers.begin(),
+                         [&](const auto& column) { return number_in(json, file, column.key); });
   if (outcome == "stopped") return false;
   run.status = outcome == "done" ? RunStatus::done : RunStatus::diverged;
   if (run.status != RunStatus::done) return true;
-  run.loss = loss;
-  run.bits_per_byte = bits;
-  run.accuracy = accuracy;
+  run.loss = numbers[0];
+  run.beside = {numbers[1], numbers[2]};
   return true;
 }
 
@@ -137,12 +138,16 @@ bool is_edge(const Axis& axis, const std::string& value) {
 
 }  // namespace
 
+const Measure& measure_of(const std::vector<FinishedRun>& runs) {
+  return measure_of(runs.empty() ? run::Task::text : runs.front().run.config.task);
+}
+
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run) {
   return results.directory / "runs" / run.run.folder;
 }
 
 FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {
-  FinishedRun result{.run = std::move(run), .loss = kUnknown, .bits_per_byte = kUnknown, .accuracy = kUnknown, .failure = {}};
+  FinishedRun result{.run = std::move(run), .loss = kUnknown, .beside = {kUnknown, kUnknown}, .failure = {}};
   const base::Reading reading{.fault = Fault::failure};
   const auto summary = folder / "summary.json";
   const auto text = base::read_file_if_any(summary, reading);

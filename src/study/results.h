@@ -1,6 +1,7 @@
 // What a study's directory says: its plan and its runs, finished or not. Reports are a function of this alone.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "study/measure.h"
 #include "study/plan.h"
 
 namespace cautious::study {
@@ -17,10 +19,11 @@ enum class RunStatus { waiting, running, done, diverged, failed, left_out };  //
 struct FinishedRun {
   PlannedRun run;
   RunStatus status = RunStatus::waiting;
-  double loss = 0, bits_per_byte = 0, accuracy = 0;  // validation, at the end; NaN unless done
+  double loss = 0;                    // the measure, on the validation data, at the end; NaN unless done
+  std::array<double, 2> beside = {};  // what the measure has in tables beside it, likewise
   double decay_budget = 0, seconds = 0;
   std::string failure;                                               // why a failed run failed, in one line
-  double parameters = 0, tokens = 0;                                 // 0 until a summary says
+  double parameters = 0, seen = 0;                                   // tokens or images; 0 until a summary says
   std::vector<std::pair<std::string, std::string>> provenance = {};  // "cpu" and the like, as the summary says
 };
 
@@ -29,6 +32,9 @@ struct Results {
   Plan plan;
   std::vector<FinishedRun> runs;  // in the order of expand()
 };
+
+// What the runs are judged by, as their task says: the same for all runs of a plan.
+const Measure& measure_of(const std::vector<FinishedRun>& runs);
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run);
 

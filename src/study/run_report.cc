@@ -1,8 +1,11 @@
 // The report of a single run, in the form of a study's; whether a directory is one or the other; the files of both.
 #include <array>
 #include <fstream>
+#include <optional>
 #include <set>
+#include <span>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +14,7 @@
 
 #include "base/atomic_file.h"
 #include "base/text.h"
+#include "report/matrix_chart.h"
 #include "study/report.h"
 #include "study/report_parts.h"
 
@@ -18,9 +22,11 @@ namespace cautious::study {
 namespace {
 
 struct RunReport {
-  std::vector<report::Figure> losses, inside;
-  std::vector<report::Table> tables;
+  std::vector<report::Figure> losses, confusion, inside;  // no confusion of too many classes
+  report::Table summary;
   std::size_t rows = 0;
+  bool images = false;  // it is one of an image classifier
+  std::optional<Evaluation> evaluation = {};
 };
 
 // Every entry of the summary, in its order.
@@ -43,42 +49,85 @@ report::Figure figure_of(const CurveFigure& what, const std::vector<run::Metrics
   return curve_figure(what, {std::move(series)}, "");
 }
 
-// Training and validation in one chart.
-report::Figure losses_figure(const CurveFigure& what, const std::vector<run::MetricsRow>& rows) {
-  report::ChartSeries training = mean_series({curve_of(rows, "loss")}), validation = mean_series({curve_of(rows, "val_loss")});
-  training.name = "training";
-  validation.name = "validation";
-  validation.colour = 1;
-  return curve_figure(what, {std::move(training), std::move(validation)}, "");
+// A column of the metrics and its name in a chart.
+using NamedColumn = std::pair<const char*, const char*>;
+constexpr std::array<NamedColumn, 2> kLossColumns{{{"loss", "training"}, {"val_loss", "validation"}}},
+    kErrorColumns{{{"val_error", "top-1"}, {"val_top5_error", "top-5"}}};
+
+report::Figure columns_figure(const CurveFigure& what, std::span<const NamedColumn> columns,
+                              const std::vector<run::MetricsRow>& rows) {
+  std::vector<report::ChartSeries> all;
+  for (const auto& [column, name] : columns) {
+    all.push_back(mean_series({curve_of(rows, column)}));
+    all.back().name = name;
+    all.back().colour = all.size() - 1;
+  }
+  return curve_figure(what, std::move(all), "");
+}
+
+CurveFigure end_of(CurveFigure what) {
+  what.name += "_end";
+  what.title += ", the last 40% of the steps";
+  what.from = 0.6;
+  return what;
 }
 
 RunReport make_run_report(const std::filesystem::path& run) {
   const std::vector<run::MetricsRow> rows = metrics_in(run);
-  RunReport report{.losses = {}, .inside = {}, .tables = {summary_table(run)}, .rows = rows.size()};
-  const CurveFigure loss{.name = "loss", .title = "Loss", .y_label = "nats per token"};
-  const CurveFigure end{
-      .name = "loss_end", .title = "Loss, the last 40% of the steps", .y_label = "nats per token", .from = 0.6};
-  report.losses = {losses_figure(loss, rows), losses_figure(end, rows)};
+  RunReport report{.losses = {}, .confusion = {}, .inside = {}, .summary = summary_table(run), .rows = rows.size()};
+  report.images = !curve_of(rows, "images").steps.empty();
+  report.evaluation = evaluation_in(run);
+  if (report.evaluation && report.evaluation->classes.size() <= report::MatrixChart::kMostClasses) {
+    report.confusion.push_back(confusion_figure(*report.evaluation));
+  }
+  if (report.images) {
+    const CurveFigure error{.name = "error", .title = "Validation error", .y_label = "% of the images"};
+    report.losses.push_back(columns_figure(error, kErrorColumns, rows));
+    report.losses.push_back(columns_figure(end_of(error), std::span(kErrorColumns).first(1), rows));
+  }
+  const CurveFigure loss{.name = "loss", .title = "Loss", .y_label = report.images ? "nats per image" : "nats per token"};
+  report.losses.push_back(columns_figure(loss, kLossColumns, rows));
+  report.losses.push_back(columns_figure(end_of(loss), kLossColumns, rows));
   for (const CurveFigure& what : inside_figures()) report.inside.push_back(figure_of(what, rows));
   return report;
+}
+
+void add_evaluation(report::HtmlPage& page, const RunReport& report) {
+  const Evaluation& evaluation = *report.evaluation;
+  page.section("Classes");
+  for (const report::Figure& figure : report.confusion) page.figure(figure);
+  if (report.confusion.empty()) {
+    page.paragraph(
+        fmt::format("Which of {} classes is taken for which is in tables/confusion.csv.", evaluation.classes.size()));
+  }
+  page.open_details(fmt::format("Table of {} classes", evaluation.classes.size()));
+  page.table(classes_table(evaluation));
+  page.close_details();
+  if (evaluation.mistakes.empty()) return;
+  page.section("Worst mistakes");
+  page.paragraph(
+      "The validation images whose own class was given the least probability; in brackets, that of the class which they were "
+      "taken for. Some may be labelled wrong.");
+  page.pictures(mistake_pictures(evaluation));
 }
 
 std::string page_of(const std::filesystem::path& run, const RunReport& report) {
   const std::filesystem::path whole = std::filesystem::absolute(run).lexically_normal();
   const std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   report::HtmlPage page("Run " + name);
-  const bool ended = !report.tables.front().rows.empty();
+  const bool ended = !report.summary.rows.empty();
   page.paragraph(report.rows == 0 ? "There are no metrics yet."
                  : ended          ? "One run."
                                   : "One run, which has not ended.",
                  "status");
-  page.section("Loss");
+  page.section(measure_of(report.images ? run::Task::image : run::Task::text).section);
   for (const report::Figure& figure : report.losses) page.figure(figure);
+  if (report.evaluation) add_evaluation(page, report);
   page.section("Inside the optimizer");
   for (const report::Figure& figure : report.inside) page.figure(figure);
   if (ended) {
     page.section("Summary");
-    page.table(report.tables.front());
+    page.table(report.summary);
   }
   page.section("Run it again");
   page.paragraph("In the directory of this run:");
@@ -86,14 +135,28 @@ std::string page_of(const std::filesystem::path& run, const RunReport& report) {
   return page.finish();
 }
 
+std::filesystem::path folder_in(const std::filesystem::path& directory, const char* name) {
+  std::filesystem::path folder = directory / name;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw Error(Fault::failure, fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+  return folder;
+}
+
 std::filesystem::path write_run_report(const std::filesystem::path& run) {
   const RunReport report = make_run_report(run);
   std::vector<report::Figure> figures = report.losses;
-  figures.insert(figures.end(), report.inside.begin(), report.inside.end());
-  return write_files(run, page_of(run, report), figures, report.tables);
+  for (const auto* more : {&report.confusion, &report.inside}) figures.insert(figures.end(), more->begin(), more->end());
+  std::vector<report::Table> tables{report.summary};
+  if (report.evaluation) {
+    tables.push_back(classes_table(*report.evaluation));
+    base::write_atomically(folder_in(run, "tables") / "confusion.csv", to_csv(confusion_table(*report.evaluation)));
+  }
+  return write_files(run, page_of(run, report), figures, tables);
 }
 
-constexpr std::array kRead{"plan.toml", "looks.jsonl", "config.toml", "metrics.jsonl", "summary.json", "failure.txt"};
+constexpr std::array kRead{"plan.toml",       "looks.jsonl",  "config.toml", "metrics.jsonl",
+                           "evaluation.json", "summary.json", "failure.txt"};
 
 // Otherwise it is a run.
 bool is_study(const std::filesystem::path& directory) {
@@ -119,14 +182,6 @@ void append_stamp(std::string& stamp, const std::filesystem::path& directory) {
     const auto time = std::filesystem::last_write_time(directory / name, error);
     stamp += fmt::format("{}/{} {} {}\n", directory.filename().string(), name, size, time.time_since_epoch().count());
   }
-}
-
-std::filesystem::path folder_in(const std::filesystem::path& directory, const char* name) {
-  std::filesystem::path folder = directory / name;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw Error(Fault::failure, fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
-  return folder;
 }
 
 }  // namespace

@@ -240,11 +240,11 @@ std::vector<ContrastResult*> family_of(Verdict& verdict) {
   return family;
 }
 
-Power power_of(const Layout& layout, double level) {
+Power power_of(const Layout& layout, double target, double level) {
   if (layout.freedom() == 0) return {kNoTest, {kNoTest, kNoTest}, 0, 0, 0};
   const Interval sd = sd_interval(layout);
   const double detectable = detectable_difference(layout, 0.8, level), per_sd = layout.sd > 0 ? detectable / layout.sd : 0;
-  const auto needed = [&](double s) { return seeds_needed(kTarget, layout.arms, s, 0.8, level); };
+  const auto needed = [&](double s) { return seeds_needed(target, layout.arms, s, 0.8, level); };
   return {detectable, {per_sd * sd.low, per_sd * sd.high}, needed(layout.sd), needed(sd.low), needed(sd.high)};
 }
 
@@ -255,18 +255,18 @@ void fill_power(Verdict& verdict, double level) {
     for (ContrastResult& result : *part) {
       const auto same =
           std::ranges::find_if(known, [&](const ContrastResult* other) { return other->layout == result.layout; });
-      result.power = same == known.end() ? power_of(result.layout, level) : (*same)->power;
+      result.power = same == known.end() ? power_of(result.layout, verdict.measure.target, level) : (*same)->power;
       known.push_back(&result);
     }
   }
 }
 
-void decide(ContrastResult& result) {
+void decide(ContrastResult& result, double target) {
   if (result.outcome != Outcome::open) return;
   const Interval& interval = result.difference.interval;
   if ((std::isnan(result.holm_p) ? result.difference.p : result.holm_p) < kLevel) {
     result.outcome = result.difference.value < 0 ? Outcome::lower : Outcome::higher;
-  } else if (-kTarget < interval.low && interval.high < kTarget) {
+  } else if (-target < interval.low && interval.high < target) {
     result.outcome = Outcome::equal;
   }
 }
@@ -275,6 +275,7 @@ void decide(ContrastResult& result) {
 
 Verdict verdict_of(const Results& results) {
   Verdict verdict;
+  verdict.measure = measure_of(results.runs);
   Arms arms(results);
   const std::vector<Contrast> questions = decay_questions(results, arms);
   const auto is_question = [&](const Contrast& contrast) {
@@ -312,7 +313,7 @@ Verdict verdict_of(const Results& results) {
     if (look.seeds < now.seeds || look.tune_seeds != now.tune_seeds) verdict.looks.push_back(look);
   }
   for (auto* const part : {&verdict.decay, &verdict.contrasts}) {
-    for (ContrastResult& result : *part) decide(result);
+    for (ContrastResult& result : *part) decide(result, verdict.measure.target);
   }
   put_in_words(results, verdict);
   return verdict;

@@ -5,20 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "study/measure.h"
 #include "study/results.h"
 #include "study/statistics.h"
 
 namespace cautious::study {
 
-// Nats of validation loss that a study should be able to find: the paper's differences are 0.0045 to 0.0109. An interval inside
-// them on both sides of 0 is called practically equal.
-inline constexpr double kTarget = 0.005;
 inline constexpr double kLevel = 0.05;  // of the tests, for all primary contrasts together
 
 enum class Outcome {
   lower,  // the first arm's loss is
   higher,
-  equal,    // practically: the interval is within kTarget
+  equal,    // practically: the interval is within the measure's target
   open,     // none of these can be said
   edge,     // a chosen point is the last of its grid, so the arms are not at their best
   same,     // both arms have the same runs
@@ -29,7 +27,7 @@ enum class Outcome {
 struct Power {
   double detectable = 0;  // the smallest difference
   Interval detectable_interval{0, 0};
-  std::size_t needed = 0, needed_low = 0, needed_high = 0;  // seeds for kTarget; 0 if not known
+  std::size_t needed = 0, needed_low = 0, needed_high = 0;  // seeds for the measure's target; 0 if not known
 };                                                          // intervals: 95%, from that of the residuals' sd
 
 struct ContrastResult {
@@ -68,6 +66,7 @@ struct Look {
 };
 
 struct Verdict {
+  Measure measure = measure_of(run::Task::text);
   std::vector<ContrastResult> decay;      // plain decay against none, where the plan has both: one for each group of arms
   std::vector<ContrastResult> contrasts;  // primary first; without those above
   std::size_t family = 0;                 // primary contrasts that are tested together

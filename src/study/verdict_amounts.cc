@@ -140,11 +140,12 @@ Spread log_ratio_of(const std::vector<AmountCell>& a, const std::vector<AmountCe
   return spread_of(values);
 }
 
-std::string amounts_text(const EqualAmounts& found) {
-  std::string text = fmt::format(
-      "At equal amounts of decay, from every point of both grids, {} - {} is {:+.4f} +/- {:.4f} nats (95%, {} seeds, p {})",
-      found.contrast.a, found.contrast.b, found.difference.mean, found.difference.interval.high - found.difference.mean,
-      found.difference.n, found.p < 0.001 ? "< 0.001" : fmt::format("= {:.2g}", found.p));
+std::string amounts_text(const EqualAmounts& found, const Measure& measure) {
+  std::string text =
+      fmt::format("At equal amounts of decay, from every point of both grids, {} - {} is {} +/- {} {} (95%, {} seeds, p {})",
+                  found.contrast.a, found.contrast.b, measure.signed_number(found.difference.mean),
+                  measure.number(found.difference.interval.high - found.difference.mean), measure.unit, found.difference.n,
+                  found.p < 0.001 ? "< 0.001" : fmt::format("= {:.2g}", found.p));
   if (std::isfinite(found.ratio)) {
     text += fmt::format("; the best weight_decay of {} is {:.2g} ({:.2g} to {:.2g}) times that of {}", found.contrast.a,
                         found.ratio, found.ratio_interval.low, found.ratio_interval.high, found.contrast.b);
@@ -167,7 +168,7 @@ std::vector<EqualAmounts> equal_amounts(const Results& results) {
     const Spread ratio = log_ratio_of(a, b);
     found.ratio = std::exp(ratio.mean);
     found.ratio_interval = {std::exp(ratio.interval.low), std::exp(ratio.interval.high)};
-    found.sentence = amounts_text(found);
+    found.sentence = amounts_text(found, measure_of(results.runs));
     all.push_back(std::move(found));
   }
   return all;

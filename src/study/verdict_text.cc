@@ -47,20 +47,21 @@ double half_width(const ContrastResult& result) {
 }
 
 std::string signed_text(const Results& results, const Verdict& verdict, const ContrastResult& result) {
-  return fmt::format("{:+.4f} +/- {:.4f} nats {}", result.difference.value, half_width(result),
-                     tests_text(results, verdict, result));
+  const Measure& measure = verdict.measure;
+  return fmt::format("{} +/- {} {} {}", measure.signed_number(result.difference.value), measure.number(half_width(result)),
+                     measure.unit, tests_text(results, verdict, result));
 }
 
 std::string many_text(std::size_t seeds) { return seeds > kMany ? fmt::format("more than {}", kMany) : std::to_string(seeds); }
 
-std::string seeds_needed_text(const ContrastResult& result) {
+std::string seeds_needed_text(const Measure& measure, const ContrastResult& result) {
   const Power& power = result.power;
   if (power.needed <= result.paired.n) {
-    return fmt::format("these seeds find {} nats with 80% power, one that is smaller may be missed", kTarget);
+    return fmt::format("these seeds find {} with 80% power, one that is smaller may be missed", measure.target_text());
   }
   const std::string range =
       power.needed_low > kMany ? "" : fmt::format(" (95%: {} to {})", power.needed_low, many_text(power.needed_high));
-  return fmt::format("{}{} seeds would find {} nats with 80% power", many_text(power.needed), range, kTarget);
+  return fmt::format("{}{} seeds would find {} with 80% power", many_text(power.needed), range, measure.target_text());
 }
 
 // "weight_decay"; "point" where several keys are chosen.
@@ -69,27 +70,30 @@ std::string chosen_key(const Overrides& point) {
   return point.size() == 1 ? text.substr(0, text.find('=')) : "point";
 }
 
-std::string regret_text(const ContrastResult& result) {
+std::string regret_text(const Measure& measure, const ContrastResult& result) {
   if (result.regret < std::abs(result.difference.value)) return "";
   const bool first = result.difference.value > 0;
   return fmt::format(
-      "; the tuning seeds leave open whether another {} of {} is better by up to {:.4f} nats, so the difference "
+      "; the tuning seeds leave open whether another {} of {} is better by up to {} {}, so the difference "
       "may be one of choice",
-      chosen_key(first ? result.point_a : result.point_b), first ? result.contrast.a : result.contrast.b, result.regret);
+      chosen_key(first ? result.point_a : result.point_b), first ? result.contrast.a : result.contrast.b,
+      measure.number(result.regret), measure.unit);
 }
 
 std::string claim_text(const Results& results, const Verdict& verdict, const ContrastResult& result) {
   const Interval& interval = result.difference.interval;
-  const bool small = -kTarget < interval.low && interval.high < kTarget;
-  return fmt::format("{} has a {} validation loss than {}, by {:.4f} +/- {:.4f} nats {}{}{}", first_of(result),
-                     result.outcome == Outcome::lower ? "lower" : "higher", second_of(result),
-                     std::abs(result.difference.value), half_width(result), tests_text(results, verdict, result),
-                     small ? fmt::format("; that is within {} nats, practically equal", kTarget) : "", regret_text(result));
+  const Measure& measure = verdict.measure;
+  const bool small = -measure.target < interval.low && interval.high < measure.target;
+  return fmt::format(
+      "{} has a {} {} than {}, by {} +/- {} {} {}{}{}", first_of(result), result.outcome == Outcome::lower ? "lower" : "higher",
+      measure.name, second_of(result), measure.number(std::abs(result.difference.value)), measure.number(half_width(result)),
+      measure.unit, tests_text(results, verdict, result),
+      small ? fmt::format("; that is within {}, practically equal", measure.target_text()) : "", regret_text(measure, result));
 }
 
 std::string open_text(const Results& results, const Verdict& verdict, const ContrastResult& result) {
   return fmt::format("no difference between {} and {} is detectable: {}; {}", first_of(result), second_of(result),
-                     signed_text(results, verdict, result), seeds_needed_text(result));
+                     signed_text(results, verdict, result), seeds_needed_text(verdict.measure, result));
 }
 
 std::string undecided_text(const Results& results, const Verdict& verdict, const ContrastResult& result) {
@@ -112,11 +116,11 @@ std::string same_text(const ContrastResult& result) {
   return fmt::format("nothing to compare between {} and {}: their runs are the same", first_of(result), second_of(result));
 }
 
-std::string missing_text(const Results& results, const ContrastResult& result) {
+std::string missing_text(const Results& results, const Measure& measure, const ContrastResult& result) {
   const std::string both = fmt::format("{} against {}", result.contrast.a, result.contrast.b);
   if (result.paired.n == 1) {
-    return fmt::format("{}: {:+.4f} nats from one seed, which says nothing about chance; use more seeds", both,
-                       result.paired.difference);
+    return fmt::format("{}: {} {} from one seed, which says nothing about chance; use more seeds", both,
+                       measure.signed_number(result.paired.difference), measure.unit);
   }
   for (const std::string& arm : {result.contrast.a, result.contrast.b}) {
     if (!chosen_point(results, arm).decided) return fmt::format("{}: the tuning runs of {} are not all done", both, arm);
@@ -134,7 +138,8 @@ std::string decay_text(const Results& results, const Verdict& verdict, const Con
     case Outcome::higher:
       return "Weight decay hurts here: " + result.sentence;
     case Outcome::equal:
-      return fmt::format("Weight decay makes practically no difference here: {}, within {} nats", difference, kTarget);
+      return fmt::format("Weight decay makes practically no difference here: {}, within {}", difference,
+                         verdict.measure.target_text());
     case Outcome::same:
       return fmt::format(
           "Weight decay does not help here: on the tuning seeds {} was best without it, so there is nothing that "
@@ -142,7 +147,8 @@ std::string decay_text(const Results& results, const Verdict& verdict, const Con
           result.contrast.a);
     case Outcome::open:
     case Outcome::edge:
-      return fmt::format("Whether weight decay matters here is open: {}; {}", difference, seeds_needed_text(result));
+      return fmt::format("Whether weight decay matters here is open: {}; {}", difference,
+                         seeds_needed_text(verdict.measure, result));
     case Outcome::missing:
       break;
   }
@@ -187,11 +193,11 @@ bool chose(const Results& results) {
   return std::ranges::any_of(results.plan.arms, [&](const Arm& arm) { return points_of(results, arm.name).size() > 1; });
 }
 
-std::string choice_text(const Results& results) {
+std::string choice_text(const Results& results, const Measure& measure) {
   const std::size_t count = results.plan.tune_seeds.size();
   if (count == 0 || !chose(results)) return "";
-  return fmt::format("Each arm is judged at the point with the lowest mean loss on {} tuning {}, on which nothing is judged",
-                     count, count == 1 ? "seed" : "seeds");
+  return fmt::format("Each arm is judged at the point with the lowest mean {} on {} tuning {}, on which nothing is judged",
+                     measure.head(), count, count == 1 ? "seed" : "seeds");
 }
 
 std::string words_of(const Results& results, const Verdict& verdict, const ContrastResult& result) {
@@ -200,8 +206,8 @@ std::string words_of(const Results& results, const Verdict& verdict, const Contr
     case Outcome::higher:
       return claim_text(results, verdict, result);
     case Outcome::equal:
-      return fmt::format("{} and {} are practically equal, within {} nats: {}", first_of(result), second_of(result), kTarget,
-                         signed_text(results, verdict, result));
+      return fmt::format("{} and {} are practically equal, within {}: {}", first_of(result), second_of(result),
+                         verdict.measure.target_text(), signed_text(results, verdict, result));
     case Outcome::open:
       return open_text(results, verdict, result);
     case Outcome::edge:
@@ -211,7 +217,7 @@ std::string words_of(const Results& results, const Verdict& verdict, const Contr
     case Outcome::missing:
       break;
   }
-  return missing_text(results, result);
+  return missing_text(results, verdict.measure, result);
 }
 
 // With capital and full stop, if there is any.
@@ -241,7 +247,7 @@ void put_in_words(const Results& results, Verdict& verdict) {
                                               before == 0 ? "" : "other ", before == 0 ? "" : "else "));
   }
   for (const EqualAmounts& found : verdict.amounts) add_sentence(verdict.notes, found.sentence);
-  add_sentence(verdict.notes, choice_text(results));
+  add_sentence(verdict.notes, choice_text(results, verdict.measure));
   add_sentence(verdict.notes, diverged_text(results));
   add_sentence(verdict.notes, looks_text(verdict));
   add_sentence(verdict.notes, "Nothing here speaks about other models, data or lengths of training");

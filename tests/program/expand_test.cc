@@ -298,6 +298,7 @@ const Overrides kChanges{{"model.preset", "nano-300k"},
                          {"train.batch_size", "8"},
                          {"train.grad_accum", "2"},
                          {"train.seq_len", "32"},
+                         {"train.ema", "0.9"},
                          {"eval.every", "100"},
                          {"eval.tokens", "1000"}};
 const Overrides kRecords{{"data.cache", "x"},     {"checkpoint.every", "7"},    {"checkpoint.keep", "3"},   {"log.every", "3"},
@@ -317,7 +318,7 @@ TEST(ExpandHash, IsOfWhatChangesTheNumbers) {
     EXPECT_EQ(hash_with({base[0], change}), hash) << change.first;
     tried.insert(change.first);
   }
-  tried.insert({"train.seed", "train.threads", "optimizer.density_from", "optimizer.budget_from"});
+  tried.insert({"task", "train.seed", "train.threads", "optimizer.density_from", "optimizer.budget_from"});
   for (const run::ConfigKey& key : run::config_keys(run::RunConfig{})) EXPECT_TRUE(tried.contains(key.name)) << key.name;
   Plan other = small(base);
   other.seeds = {1};

@@ -8,7 +8,8 @@ namespace plan_errors_test {
 
 using PlanErrors = StudyPlan;
 
-constexpr std::string_view kSections = "model, data, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log";
+constexpr std::string_view kSections =
+    "model, data, augment, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log";
 
 TEST_F(PlanErrors, UnreadableFiles) {
   EXPECT_EQ(message([] { read_plan("no/such.toml"); }), "no/such.toml: cannot read the plan: No such file or directory");
@@ -34,10 +35,10 @@ TEST_F(PlanErrors, UnknownKeysOfThePlan) {
 }
 
 TEST_F(PlanErrors, UnknownKeysOfARun) {
-  EXPECT_EQ(
-      refused(with(kExample, "data.path", "data.pth")),
-      "plan.toml:5: no key named 'data.pth'; did you mean 'data.path'? keys of [data]: cache, path, tokenizer, train_tokens, "
-      "val_fraction, val_path");
+  EXPECT_EQ(refused(with(kExample, "data.path", "data.pth")),
+            "plan.toml:5: no key named 'data.pth'; did you mean 'data.path'? keys of [data]: cache, most_bad, path, tokenizer, "
+            "train_images, train_tokens, "
+            "val_fraction, val_path, workers");
   EXPECT_EQ(refused(with(kExample, "data.path = \"gcide\"", "lr = 3")),
             fmt::format("plan.toml:5: no key named 'lr'; did you mean 'optimizer.lr'? sections: {}", kSections));
   EXPECT_EQ(refused(with(kExample, "data.path = \"gcide\"", "dat.path = \"x\"")),

@@ -17,9 +17,9 @@ namespace reproduce_test {
 constexpr std::array<Scale, 3> kScales{Scale::quick, Scale::day, Scale::full};
 
 TEST(Reproduce, EveryExperimentOfThePaperIsThere) {
-  const std::vector<std::string> wanted{"fig-gradnorm",   "fig-lambda",  "fig-norms",    "fig-overtrain",
-                                        "fig-ratio",      "fig-scales",  "fig-scaling",  "search",
-                                        "table-ablation", "table-adamc", "table-scales", "table-schedule"};
+  const std::vector<std::string> wanted{"fig-gradnorm",   "fig-lambda",   "fig-norms",      "fig-overtrain",  "fig-ratio",
+                                        "fig-scales",     "fig-scaling",  "search",         "table-ablation", "table-adamc",
+                                        "table-imagenet", "table-scales", "table-schedule", "table-vit-b"};
   EXPECT_EQ(reproducible(), wanted);
 }
 
@@ -107,8 +107,8 @@ TEST(Reproduce, TheTablesNumbersAreBesideOurs) {
 TEST(Reproduce, AnExperimentWithoutSuchANameHasASuggestion) {
   EXPECT_EQ(message([] { experiments("fig-lamda", Scale::quick); }),
             "no experiment named 'fig-lamda'; did you mean 'fig-lambda'? choices: fig-gradnorm, fig-lambda, fig-norms, "
-            "fig-overtrain, fig-ratio, fig-scales, fig-scaling, search, table-ablation, table-adamc, table-scales, "
-            "table-schedule");
+            "fig-overtrain, fig-ratio, fig-scales, fig-scaling, search, table-ablation, table-adamc, table-imagenet, "
+            "table-scales, table-schedule, table-vit-b");
 }
 
 // A figure and a table of the same runs share their plan.

@@ -77,7 +77,7 @@ TEST_F(StudyReport, TablesForProgramsHaveEveryDigit) {
   for (const FinishedRun& run : results.runs) {
     EXPECT_NE(runs.find(fmt::format("{},{},{},{},{},{},0.5,{},12.5,done\n", run.run.arm,
                                     run.run.point.empty() ? "-" : point_text(run.run.point), run.run.seed,
-                                    run.run.tuning ? "tuning" : "judged", run.loss, run.bits_per_byte, run.decay_budget)),
+                                    run.run.tuning ? "tuning" : "judged", run.loss, run.beside[0], run.decay_budget)),
               std::string::npos)
         << run.run.folder;
   }

@@ -90,14 +90,14 @@ TEST_F(StudyResults, EveryStatus) {
   const std::vector<RunStatus> wanted{done, diverged, waiting, running, failed, failed, done, diverged, done, failed, waiting};
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(results.runs[i].status, wanted[i]) << i;
   EXPECT_EQ(results.runs[0].loss, 1.25);
-  EXPECT_EQ(results.runs[0].bits_per_byte, 2.5);
-  EXPECT_EQ(results.runs[0].accuracy, 0.25);
+  EXPECT_EQ(results.runs[0].beside[0], 2.5);
+  EXPECT_EQ(results.runs[0].beside[1], 0.25);
   EXPECT_EQ(results.runs[0].decay_budget, 7.5);
   EXPECT_EQ(results.runs[0].seconds, 1.5);
   for (const std::size_t i : {1, 2, 5, 7}) {
     EXPECT_TRUE(std::isnan(results.runs[i].loss)) << i;
-    EXPECT_TRUE(std::isnan(results.runs[i].bits_per_byte)) << i;
-    EXPECT_TRUE(std::isnan(results.runs[i].accuracy)) << i;
+    EXPECT_TRUE(std::isnan(results.runs[i].beside[0])) << i;
+    EXPECT_TRUE(std::isnan(results.runs[i].beside[1])) << i;
     EXPECT_EQ(results.runs[i].seconds, 1.5) << i;
   }
   EXPECT_TRUE(std::isnan(results.runs[8].loss));

@@ -117,9 +117,9 @@ TEST(Verdict, SeedsAreCountedForAFixedDifference) {
   const ContrastResult result = verdict_of(study_of(losses, {kBest})).contrasts.at(0);
   EXPECT_EQ(result.outcome, Outcome::open);
   const Interval sd = sd_interval(result.layout);
-  EXPECT_EQ(result.power.needed, seeds_needed(kTarget, 2, result.layout.sd));
-  EXPECT_EQ(result.power.needed_low, seeds_needed(kTarget, 2, sd.low));
-  EXPECT_EQ(result.power.needed_high, seeds_needed(kTarget, 2, sd.high));
+  EXPECT_EQ(result.power.needed, seeds_needed(0.005, 2, result.layout.sd));
+  EXPECT_EQ(result.power.needed_low, seeds_needed(0.005, 2, sd.low));
+  EXPECT_EQ(result.power.needed_high, seeds_needed(0.005, 2, sd.high));
   EXPECT_EQ(result.power.detectable, detectable_difference(result.layout));
   EXPECT_NEAR(result.power.detectable_interval.high / result.power.detectable, sd.high / result.layout.sd, 1e-12);
   EXPECT_TRUE(
@@ -127,7 +127,7 @@ TEST(Verdict, SeedsAreCountedForAFixedDifference) {
                                             result.power.needed, result.power.needed_low)))
       << result.sentence;
   const Verdict two = verdict_of(study_of(matched(0.001), {kBest, kControl}));
-  EXPECT_EQ(two.contrasts.at(1).power.needed, seeds_needed(kTarget, 3, two.contrasts.at(1).layout.sd, 0.8, 0.025));
+  EXPECT_EQ(two.contrasts.at(1).power.needed, seeds_needed(0.005, 3, two.contrasts.at(1).layout.sd, 0.8, 0.025));
 }
 
 // Three points; cwd's best is the last.
