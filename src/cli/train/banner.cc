@@ -55,7 +55,7 @@ std::string shape_text(const model::ResNetConfig& resnet) {
 }
 
 Described described_image(const run::RunConfig& config, std::int64_t chunk) {
-  constexpr double kConvolutions = 0.25;
+  constexpr double kConvolutions = 0.6;
   const model::ImageModel& image = config.model.image;
   const model::ImageModelSize size = size_of(image, chunk);
   const auto* const vit = std::get_if<model::VitConfig>(&image);
