@@ -19,8 +19,8 @@ struct Packed {
   std::vector<std::uint8_t> labels = {};
 };
 
-// The content of a file, compressed or not, to images without labels, to labels, or to what its header says. A header that does not fit
-// the content is an Error(Fault::data) that names `file`; memory stays within what the file's real size justifies.
+// The content of a file, compressed or not, to images without labels, to labels, or to what its header says. A header that does
+// not fit the content is an Error(Fault::data) that names `file`; memory stays within what the file's real size justifies.
 Packed idx_images(std::span<const std::byte> bytes, const std::string& file);
 std::vector<std::uint8_t> idx_labels(std::span<const std::byte> bytes, const std::string& file);
 ImageFacts idx_facts(std::span<const std::byte> bytes, const std::string& file);
