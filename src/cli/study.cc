@@ -107,7 +107,7 @@ void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const 
     run::RunConfig config = run.config;
     const run::RunConfig::Data& data = config.data;
     if (data.path.empty()) continue;  // refused by run_study, which names the arm
-    const bool image = config.task == run::Task::image;
+    const bool image = config.task == run::TaskKind::image;
     const std::int64_t holds = image ? model::classes(config.model.image) : config.model.shape.vocab;
     if (!seen.insert({data.path, data.val_path, data.val_fraction, data.train_tokens, data.train_images, data.tokenizer,
                       data.cache, holds})

@@ -109,12 +109,12 @@ DecaySwitch vector_decay(const RunConfig& config) {
 }
 
 // Vectors first: the output's bias is one. Then embedding and output, by name.
-std::vector<Route> routes_with(Task task, const std::string& ends) {
+std::vector<Route> routes_with(TaskKind task, const std::string& ends) {
   std::vector<Route> routes{{.group = "vectors", .max_rank = 1}};
   const auto add = [&](const std::string& group, std::initializer_list<const char*> patterns) {
     for (const char* pattern : patterns) routes.push_back({.group = group, .pattern = pattern});
   };
-  if (task == Task::image) {
+  if (task == TaskKind::image) {
     add("vectors", {"cls_token", "pos_embed"});
     add(ends, {"patch_embed.*", "head.*", "fc.*"});
   } else {
@@ -131,11 +131,11 @@ const Assignment* last_given(const std::vector<Assignment>& given, std::string_v
 }
 
 // That of the preset where there is one. Names that are none are refused later, with their places.
-Task task_in(const std::vector<Assignment>& given) {
+TaskKind task_in(const std::vector<Assignment>& given) {
   const Assignment* const preset = last_given(given, "model.preset");
   const Assignment* const task = last_given(given, "task");
-  const bool image = task && task->value.text == cautious::name_of(Task::image);
-  if (!preset) return image ? Task::image : Task::text;
+  const bool image = task && task->value.text == cautious::name_of(TaskKind::image);
+  if (!preset) return image ? TaskKind::image : TaskKind::text;
   const bool of_images = model::is_image_preset(preset->value.text);
   if (task && image != of_images && (of_images || std::ranges::count(model::preset_names(), preset->value.text) > 0)) {
     throw Error(Fault::usage,
@@ -143,7 +143,7 @@ Task task_in(const std::vector<Assignment>& given) {
                             preset->value.text, of_images ? "image" : "text", what_of(*task), task->value.text),
                 {.key = "task"});
   }
-  return of_images ? Task::image : Task::text;
+  return of_images ? TaskKind::image : TaskKind::text;
 }
 
 // What the data decides unless the user does: the classes and channels, for small models the size, and how long an epoch is. A
@@ -203,10 +203,10 @@ void start_rest(RunConfig::Optimizer& optimizer, std::string_view name) {
   optimizer.rest_name = name;
 }
 
-RunConfig defaults_of(Task task) {
+RunConfig defaults_of(TaskKind task) {
   RunConfig config;
   config.task = task;
-  if (task == Task::text) return config;
+  if (task == TaskKind::text) return config;
   config.model.preset = "resnet-20";
   config.model.image = model::image_preset(config.model.preset);
   config.data.val_fraction = 0;
@@ -227,7 +227,7 @@ RunConfig read_config(const ConfigSource& source) {
     }
     apply(config, given, stage);
   }
-  if (config.task == Task::image) follow_data(config, given);
+  if (config.task == TaskKind::image) follow_data(config, given);
   check_together(config, given);
   return config;
 }
@@ -250,19 +250,20 @@ std::string to_toml(const RunConfig& config) {
 }
 
 std::vector<model::Shape> parameter_shapes(const RunConfig& config) {
-  return config.task == Task::image ? model::parameter_shapes(config.model.image) : model::parameter_shapes(config.model.shape);
+  return config.task == TaskKind::image ? model::parameter_shapes(config.model.image)
+                                        : model::parameter_shapes(config.model.shape);
 }
 
 std::int64_t parameters_of(const RunConfig& config) {
-  return config.task == Task::image ? size_of(config.model.image, 1).parameters
-                                    : size_of(config.model.shape, 1, 1, false).parameters;
+  return config.task == TaskKind::image ? size_of(config.model.image, 1).parameters
+                                        : size_of(config.model.shape, 1, 1, false).parameters;
 }
 
 std::int64_t units_per_step(const RunConfig& config) {
-  return config.train.batch_size * (config.task == Task::image ? 1 : sequence_length(config));
+  return config.train.batch_size * (config.task == TaskKind::image ? 1 : sequence_length(config));
 }
 
-std::string_view unit_of(Task task) { return task == Task::image ? "images" : "tokens"; }
+std::string_view unit_of(TaskKind task) { return task == TaskKind::image ? "images" : "tokens"; }
 
 data::ImageSpec image_spec(const RunConfig& config) {
   return {config.data.path, config.data.val_path, config.data.val_fraction, config.data.train_images,

@@ -26,12 +26,12 @@
 namespace cautious::run {
 
 // What is trained: a language model on text, or a classifier of images.
-enum class Task { text, image };
-constexpr auto names_of(Task) { return std::array<std::string_view, 2>{"text", "image"}; }
+enum class TaskKind { text, image };
+constexpr auto names_of(TaskKind) { return std::array<std::string_view, 2>{"text", "image"}; }
 
 // What each member means is said where it becomes a key: in config_table.cc, or in the fields() of its type.
 struct RunConfig {
-  Task task = Task::text;
+  TaskKind task = TaskKind::text;
   struct Model {
     std::string preset = "nano-300k";                                 // where the other keys of the section start
     model::ModelConfig shape = cautious::model::preset("nano-300k");  // of text
@@ -100,7 +100,7 @@ struct RunConfig {
 };
 
 // What a run of the task starts from.
-RunConfig defaults_of(Task task);
+RunConfig defaults_of(TaskKind task);
 
 struct ConfigSource {
   std::optional<std::filesystem::path> file;
@@ -131,7 +131,7 @@ std::int64_t parameters_of(const RunConfig& config);
 std::int64_t sequence_length(const RunConfig& config);  // of text
 // What the progress of a run counts: tokens or images per step.
 std::int64_t units_per_step(const RunConfig& config);
-std::string_view unit_of(Task task);  // "tokens", "images"
+std::string_view unit_of(TaskKind task);  // "tokens", "images"
 data::ImageSpec image_spec(const RunConfig& config);
 std::int64_t steps_of(const RunConfig& config);  // the horizon in steps, rounded up
 Schedule schedule_of(const RunConfig& config);

@@ -93,7 +93,7 @@ void check_batch(const RunConfig& config, const std::vector<Assignment>& given) 
            fmt::format("is {}, which does not divide train.batch_size {}", train.grad_accum, train.batch_size));
   }
   const std::int64_t context = config.model.shape.context;
-  if (config.task == Task::text && train.seq_len > context) {
+  if (config.task == TaskKind::text && train.seq_len > context) {
     refuse(given, "train.seq_len", fmt::format("is {}; valid: 0 to {}, which is model.context", train.seq_len, context));
   }
 }
@@ -228,7 +228,7 @@ void refuse_key(const RunConfig& config, const std::vector<Assignment>& given, c
       {.key = assignment.name, .where = where_of(assignment)});
 }
 
-void refuse_rivals(Task task, const std::vector<Assignment>& given) {
+void refuse_rivals(TaskKind task, const std::vector<Assignment>& given) {
   for (auto one = given.begin(); one != given.end(); ++one) {
     const auto rivals = rivals_of(task, one->name);
     const auto other = std::find_if(one + 1, given.end(), [&](const Assignment& a) {
@@ -244,7 +244,7 @@ void refuse_rivals(Task task, const std::vector<Assignment>& given) {
 void check_together(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Optimizer& optimizer = config.optimizer;
   base::with_context(in_section(given, "model"),
-                     [&] { config.task == Task::image ? check(config.model.image) : check(config.model.shape); });
+                     [&] { config.task == TaskKind::image ? check(config.model.image) : check(config.model.shape); });
   base::with_context(in_section(given, "optimizer"), [&] { check(optimizer.recipe); });
   check_decay(given, "optimizer", optimizer.name, optimizer.recipe);
   if (works_on_matrices(optimizer.recipe.rule)) {

@@ -24,7 +24,7 @@ void set_preset(RunConfig& config, std::string_view what, const ConfigValue& giv
     if (std::ranges::find(names, name) == names.end()) {
       throw Error(Fault::usage, base::unknown("model", name, std::vector<std::string_view>(names.begin(), names.end())));
     }
-    if (config.task == Task::image) {
+    if (config.task == TaskKind::image) {
       config.model.image = model::image_preset(name);
     } else {
       config.model.shape = model::preset(name);
@@ -36,7 +36,7 @@ void set_preset(RunConfig& config, std::string_view what, const ConfigValue& giv
 // read_config() has already started from the task's defaults.
 void set_task(RunConfig& config, std::string_view what, const ConfigValue& given) {
   const std::string word = to_word(what, given, "text, image");
-  config.task = base::with_context(std::string(what), [&] { return base::named<Task>("task", word); });
+  config.task = base::with_context(std::string(what), [&] { return base::named<TaskKind>("task", word); });
 }
 
 void add_image_data(std::vector<Key>& keys, const RunConfig& config) {
@@ -69,9 +69,9 @@ void add_model(std::vector<Key>& keys, const RunConfig& config) {
   using M = RunConfig::Model;
   Section model(
       keys, config, "model", [](auto& c) -> auto& { return c.model; });
-  const std::vector<std::string> names = config.task == Task::image ? model::image_preset_names() : model::preset_names();
+  const std::vector<std::string> names = config.task == TaskKind::image ? model::image_preset_names() : model::preset_names();
   model.add(Key{{"preset", to_toml(config.model.preset), base::join(names), "where the keys below start"}, set_preset});
-  if (config.task == Task::image) {
+  if (config.task == TaskKind::image) {
     std::visit(
         [&]<class Network>(const Network&) {
           Section network(
@@ -88,7 +88,7 @@ void add_model(std::vector<Key>& keys, const RunConfig& config) {
 }
 
 void add_data(std::vector<Key>& keys, const RunConfig& config) {
-  if (config.task == Task::image) return add_image_data(keys, config);
+  if (config.task == TaskKind::image) return add_image_data(keys, config);
   using D = RunConfig::Data;
   Section data(
       keys, config, "data", [](auto& c) -> auto& { return c.data; });

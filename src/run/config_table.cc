@@ -20,8 +20,8 @@ constexpr std::array<std::string_view, 3> kTextHorizon{"train.steps", "train.tok
 constexpr std::array<std::string_view, 3> kImageHorizon{"train.steps", "train.epochs", "train.images"};
 constexpr std::array<std::string_view, 2> kWarmup{"schedule.warmup_steps", "schedule.warmup_ratio"};
 
-std::span<const std::string_view> horizon_of(Task task) {
-  if (task == Task::image) return kImageHorizon;
+std::span<const std::string_view> horizon_of(TaskKind task) {
+  if (task == TaskKind::image) return kImageHorizon;
   return kTextHorizon;
 }
 
@@ -80,7 +80,7 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
   using T = RunConfig::Train;
   Section train(
       keys, config, "train", [](auto& c) -> auto& { return c.train; });
-  const bool image = config.task == Task::image;
+  const bool image = config.task == TaskKind::image;
   train.add(Field{"steps", &T::steps, kCount, "length of the run in steps; one of three ways"});
   if (image) {
     train.add(Field{"epochs", &T::epochs, Range{0, 1e9, true, false}, "length of the run in passes over the training images"},
@@ -106,7 +106,7 @@ void add_records(std::vector<Key>& keys, const RunConfig& config) {
   Section eval(
       keys, config, "eval", [](auto& c) -> auto& { return c.eval; });
   eval.add(Field{"every", &E::every, kEvery, "steps; 0: at the end only"});
-  if (config.task == Task::image) {
+  if (config.task == TaskKind::image) {
     eval.add(Field{"images", &E::images, kEvery, "of the validation data, the first; 0: all"});
   } else {
     eval.add(Field{"tokens", &E::tokens, kCount, "of the validation data, evenly spaced"});
@@ -175,7 +175,7 @@ std::string_view section_of(std::string_view name) {
 
 std::string_view without_section(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-std::span<const std::string_view> rivals_of(Task task, std::string_view name) {
+std::span<const std::string_view> rivals_of(TaskKind task, std::string_view name) {
   const auto horizon = horizon_of(task);
   if (std::ranges::find(horizon, name) != horizon.end()) return horizon;
   if (std::ranges::find(kWarmup, name) != kWarmup.end()) return kWarmup;

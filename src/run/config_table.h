@@ -62,7 +62,7 @@ std::string_view section_of(std::string_view name);
 std::string_view without_section(std::string_view name);
 
 // The keys of which one at a time decides, among them the named one; empty if there is no choice.
-std::span<const std::string_view> rivals_of(Task task, std::string_view name);
+std::span<const std::string_view> rivals_of(TaskKind task, std::string_view name);
 
 // Whether the rule has directions for matrices alone.
 bool works_on_matrices(const Rule& rule);
@@ -94,7 +94,7 @@ std::string what_of(const Assignment& assignment);
 [[noreturn]] void refuse_key(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment);
 
 // Throws an Error if a layer sets two keys of which one decides.
-void refuse_rivals(Task task, const std::vector<Assignment>& given);
+void refuse_rivals(TaskKind task, const std::vector<Assignment>& given);
 
 // Throws an Error if the values do not go together; `given` tells where they come from.
 void check_together(const RunConfig& config, const std::vector<Assignment>& given);

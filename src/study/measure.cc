@@ -7,7 +7,7 @@ namespace {
 
 // The paper's differences of validation loss are 0.0045 to 0.0109 nats.
 constexpr Measure kLoss{
-    .task = run::Task::text,
+    .task = run::TaskKind::text,
     .name = "validation loss",
     .section = "Loss",
     .unit = "nats",
@@ -20,7 +20,7 @@ constexpr Measure kLoss{
 
 // The paper's differences of top-1 accuracy are 0.16 to 0.61 points.
 constexpr Measure kError{
-    .task = run::Task::image,
+    .task = run::TaskKind::image,
     .name = "top-1 error",
     .section = "Error",
     .unit = "points",
@@ -45,6 +45,6 @@ std::string Measure::title() const {
   return text;
 }
 
-const Measure& measure_of(run::Task task) { return task == run::Task::image ? kError : kLoss; }
+const Measure& measure_of(run::TaskKind task) { return task == run::TaskKind::image ? kError : kLoss; }
 
 }  // namespace cautious::study

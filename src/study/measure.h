@@ -18,7 +18,7 @@ struct Measure {
     int decimals;
   };
 
-  run::Task task;
+  run::TaskKind task;
   std::string_view name;        // "validation loss"
   std::string_view section;     // of a page with its curves: "Loss"
   std::string_view unit;        // of a difference, in a sentence
@@ -38,6 +38,6 @@ struct Measure {
   std::string title() const;                      // the name with a capital
 };
 
-const Measure& measure_of(run::Task task);
+const Measure& measure_of(run::TaskKind task);
 
 }  // namespace cautious::study

@@ -38,7 +38,7 @@ void add(Setters& all, const run::RunConfig& config) {
 Setters every_setter() {
   Setters all;
   for (const std::string& name : model::image_preset_names()) {
-    run::RunConfig of_images = run::defaults_of(run::Task::image);
+    run::RunConfig of_images = run::defaults_of(run::TaskKind::image);
     of_images.model.image = model::image_preset(name);
     add(all, of_images);
   }
@@ -114,11 +114,11 @@ void check_setting(const std::string& key, const std::string& value) {
 
 // Whether two keys decide the same: one and the same, or train.steps and train.tokens.
 bool compete(std::string_view key, std::string_view other) {
-  const auto rivals_in = [&](run::Task task) {
+  const auto rivals_in = [&](run::TaskKind task) {
     const auto rivals = run::rivals_of(task, key);
     return std::ranges::find(rivals, other) != rivals.end();
   };
-  return key == other || rivals_in(run::Task::text) || rivals_in(run::Task::image);
+  return key == other || rivals_in(run::TaskKind::text) || rivals_in(run::TaskKind::image);
 }
 
 std::string part_of(std::string_view kind, std::size_t at, std::string_view key = "") {

@@ -107,8 +107,8 @@ std::vector<Curve> StudyMetrics::curves(const std::string& arm, const Overrides&
   return done.empty() ? begun : done;
 }
 
-std::vector<CurveFigure> loss_figures(run::Task task) {
-  if (task == run::Task::image) return error_figures();
+std::vector<CurveFigure> loss_figures(run::TaskKind task) {
+  if (task == run::TaskKind::image) return error_figures();
   return {{.name = "validation_loss", .title = "Validation loss", .y_label = "nats per token", .column = "val_loss"},
           {.name = "validation_loss_end",
            .title = "Validation loss, the last 40% of the steps",

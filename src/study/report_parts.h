@@ -59,7 +59,7 @@ struct CurveFigure {
 };
 
 // The measure and losses first, then what the weights do.
-std::vector<CurveFigure> loss_figures(run::Task task);
+std::vector<CurveFigure> loss_figures(run::TaskKind task);
 std::vector<CurveFigure> inside_figures();
 
 // The chart of these series, named and coloured by the caller.

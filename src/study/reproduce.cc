@@ -130,7 +130,7 @@ struct UnitCost {
 
 UnitCost unit_cost(const run::RunConfig& config) {
   const std::int64_t part = config.train.batch_size / config.train.grad_accum;
-  if (config.task == run::Task::image) {
+  if (config.task == run::TaskKind::image) {
     const model::ImageModelSize size = size_of(config.model.image, part);
     return {size.flops_per_image, config.eval.images > 0 ? config.eval.images : kTestImages,
             size.parameter_bytes + size.activation_bytes};

@@ -139,7 +139,7 @@ bool is_edge(const Axis& axis, const std::string& value) {
 }  // namespace
 
 const Measure& measure_of(const std::vector<FinishedRun>& runs) {
-  return measure_of(runs.empty() ? run::Task::text : runs.front().run.config.task);
+  return measure_of(runs.empty() ? run::TaskKind::text : runs.front().run.config.task);
 }
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run) {

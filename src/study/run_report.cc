@@ -120,7 +120,7 @@ std::string page_of(const std::filesystem::path& run, const RunReport& report) {
                  : ended          ? "One run."
                                   : "One run, which has not ended.",
                  "status");
-  page.section(measure_of(report.images ? run::Task::image : run::Task::text).section);
+  page.section(measure_of(report.images ? run::TaskKind::image : run::TaskKind::text).section);
   for (const report::Figure& figure : report.losses) page.figure(figure);
   if (report.evaluation) add_evaluation(page, report);
   page.section("Inside the optimizer");

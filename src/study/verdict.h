@@ -66,7 +66,7 @@ struct Look {
 };
 
 struct Verdict {
-  Measure measure = measure_of(run::Task::text);
+  Measure measure = measure_of(run::TaskKind::text);
   std::vector<ContrastResult> decay;      // plain decay against none, where the plan has both: one for each group of arms
   std::vector<ContrastResult> contrasts;  // primary first; without those above
   std::size_t family = 0;                 // primary contrasts that are tested together

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <ATen/ops/from_blob.h>
@@ -46,13 +47,7 @@ class ImageTask : public Task {
     return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(data_.train->size());
   }
   double add_gradients(std::int64_t step) override;
-  Evaluation evaluate() override {
-    last_ = model::evaluate(*model_, *data_.validation, view_,
-                            {.batch = config_.train.batch_size / config_.train.grad_accum,
-                             .most = config_.eval.images,
-                             .workers = config_.data.workers});
-    return {{last_.loss, last_.error(), last_.top5_error()}, last_.images};
-  }
+  Evaluation evaluate() override;
   void describe(const std::filesystem::path& folder) const override {
     base::write_atomically(folder / "config.json",
                            model::to_config_json(model::ImageModelFile{config_.model.image, view_.normalization.mean,
@@ -105,6 +100,14 @@ double ImageTask::add_gradients(std::int64_t step) {
     (count == all ? mean : mean * weight).backward();
   }
   return loss;
+}
+
+Evaluation ImageTask::evaluate() {
+  const bool first = last_.images == 0;
+  last_ = model::evaluate(*model_, *data_.validation, view_, {.most = config_.eval.images, .workers = config_.data.workers});
+  const std::int64_t bad = std::ssize(last_.predictions) - last_.images;
+  if (first && bad > 0) notices_.push_back(fmt::format("{} validation images cannot be read and do not count", bad));
+  return {{last_.loss, last_.error(), last_.top5_error()}, last_.images};
 }
 
 std::vector<std::string> ImageTask::notices() {

@@ -37,7 +37,7 @@ std::vector<std::string> tensor_names(const run::RunConfig& config) {
 // Parameters, gradients, moments and the activations of one chunk of a step, in bytes.
 double memory_needed(const run::RunConfig& config) {
   const std::int64_t chunk = config.train.batch_size / config.train.grad_accum;
-  if (config.task == run::Task::image) {
+  if (config.task == run::TaskKind::image) {
     const model::ImageModelSize size = size_of(config.model.image, chunk);
     return static_cast<double>(size.parameter_bytes) + static_cast<double>(size.activation_bytes);
   }
@@ -49,7 +49,7 @@ void check_memory(const run::RunConfig& config) {
   constexpr double kGiB = 1024.0 * 1024 * 1024;
   const double needed = memory_needed(config), available = memory_available();
   if (needed <= available) return;
-  const bool image = config.task == run::Task::image;
+  const bool image = config.task == run::TaskKind::image;
   throw Error(
       Fault::usage,
       fmt::format(
@@ -129,7 +129,7 @@ void Run::load(const std::vector<run::CheckpointInfo>& saved) try {
                 fmt::format("data.path is not what {} was trained on: {} changed; restore it, or start a new run with another "
                             "--out",
                             saved.back().path.string(),
-                            config_.task == run::Task::image ? "the images have" : "the text or the tokenizer has"));
+                            config_.task == run::TaskKind::image ? "the images have" : "the text or the tokenizer has"));
   }
   state_ = before;
   trainer_.load(saved.back().path, state_.step);
@@ -185,7 +185,7 @@ void Run::log(const TrainStep& step, bool evaluating) {
   telemetry_.append(*step.report, row.values);
   metrics_->add(row);
   if (watch_.row) watch_.row(row);
-  if (evaluating && config_.task == run::Task::image) {
+  if (evaluating && config_.task == run::TaskKind::image) {
     base::write_atomically(directory_.path() / "summary.csv", summary_csv(run::read_metrics(directory_.metrics())));
   }
   state_.loss_sum = 0;
@@ -236,8 +236,8 @@ void Run::say(const std::string& line) {
 std::string Run::validation_text() const {
   const double objective = state_.last.numbers[measures_.objective];
   if (std::isnan(objective)) return "";
-  return config_.task == run::Task::image ? fmt::format("  val error {:.2f}%", objective)
-                                          : fmt::format("  val {:.4f}", objective);
+  return config_.task == run::TaskKind::image ? fmt::format("  val error {:.2f}%", objective)
+                                              : fmt::format("  val {:.4f}", objective);
 }
 
 RunResult Run::go() {
@@ -264,6 +264,7 @@ RunResult Run::go() {
     const bool last = number == steps_, evaluating = last || due(config_.eval.every);
     const bool saving = last || due(config_.checkpoint.every);
     if (evaluating || due(config_.log.every)) log(step, evaluating);
+    if (last) task_.finish(directory_.path());
     if (evaluating || saving) {
       if (const std::string fault = fault_now(); !fault.empty()) return diverged(number, fault);
     }
@@ -272,18 +273,18 @@ RunResult Run::go() {
       saved = number;
     }
     for (const std::string& notice : task_.notices()) say(notice);
-    watch_.live.show(number, steps_,
-                     fmt::format("loss {:.4f}{}  lr {:.2e}  {} {}", step.loss, validation_text(), step.lr,
-                                 base::count_text(rate(first_step_, 0)), config_.task == run::Task::image ? "img/s" : "tok/s"));
+    watch_.live.show(
+        number, steps_,
+        fmt::format("loss {:.4f}{}  lr {:.2e}  {} {}", step.loss, validation_text(), step.lr,
+                    base::count_text(rate(first_step_, 0)), config_.task == run::TaskKind::image ? "img/s" : "tok/s"));
   }
-  task_.finish(directory_.path());
   return end(Outcome::done);
 }
 
 }  // namespace
 
 std::unique_ptr<Task> make_task(const run::RunConfig& config, const Progress& progress) {
-  return config.task == run::Task::image ? make_image_task(config, progress) : make_text_task(config, progress);
+  return config.task == run::TaskKind::image ? make_image_task(config, progress) : make_text_task(config, progress);
 }
 
 std::string resume_command(const std::filesystem::path& out) {

@@ -28,7 +28,7 @@ struct Measures {
   std::size_t objective;             // of the columns
   std::string count;                 // what the examples are called
 };
-const Measures& measures_of(run::Task task);
+const Measures& measures_of(run::TaskKind task);
 
 // What a run knows besides its parameters: state.json of a checkpoint, and summary.json of the run.
 struct RunState {
@@ -46,9 +46,9 @@ struct RunState {
 };
 
 // Nothing done, nothing evaluated.
-RunState start_of(run::Task task);
-std::string to_json(const RunState& state, run::Task task);
-RunState read_state(const std::filesystem::path& file, run::Task task);
+RunState start_of(run::TaskKind task);
+std::string to_json(const RunState& state, run::TaskKind task);
+RunState read_state(const std::filesystem::path& file, run::TaskKind task);
 
 enum class Outcome { done, stopped, diverged };
 

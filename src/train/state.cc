@@ -54,19 +54,19 @@ std::string_view name_of(Outcome outcome) {
 
 }  // namespace
 
-const Measures& measures_of(run::Task task) {
+const Measures& measures_of(run::TaskKind task) {
   static const Measures text{{"val_loss", "val_bpb", "val_accuracy"}, 0, "targets"};
   static const Measures image{{"val_loss", "val_error", "val_top5_error"}, 1, "images"};
-  return task == run::Task::image ? image : text;
+  return task == run::TaskKind::image ? image : text;
 }
 
-RunState start_of(run::Task task) {
+RunState start_of(run::TaskKind task) {
   RunState state;
   state.last.numbers.assign(measures_of(task).columns.size(), RunState::kNone);
   return state;
 }
 
-std::string to_json(const RunState& state, run::Task task) {
+std::string to_json(const RunState& state, run::TaskKind task) {
   const Measures& measures = measures_of(task);
   RunState copy = state;
   Json json;
@@ -78,7 +78,7 @@ std::string to_json(const RunState& state, run::Task task) {
   return json.dump(2) + "\n";
 }
 
-RunState read_state(const std::filesystem::path& file, run::Task task) {
+RunState read_state(const std::filesystem::path& file, run::TaskKind task) {
   std::ifstream in(file);
   if (!in) throw Error(Fault::data, fmt::format("{}: cannot be read: the checkpoint is incomplete", file.string()));
   RunState state = start_of(task);

@@ -35,7 +35,7 @@ class Task {
 
   // What a checkpoint holds besides weights and state, for those who load the model.
   virtual void describe(const std::filesystem::path& folder) const = 0;
-  // What the report of a finished run shows of its last evaluation.
+  // What a report shows of the last evaluation, into the directory of the run.
   virtual void finish(const std::filesystem::path& directory) const = 0;
   // What happened since the last call that the user should know.
   virtual std::vector<std::string> notices() = 0;

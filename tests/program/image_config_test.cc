@@ -27,19 +27,19 @@ Flags with(Flags flags, const Flags& more) {
 }
 
 TEST(ImageConfig, APresetDecidesTheTask) {
-  EXPECT_EQ(typed({}, "nano-1m").task, Task::text);
+  EXPECT_EQ(typed({}, "nano-1m").task, TaskKind::text);
   for (const std::string& name : model::image_preset_names()) {
     const RunConfig config = typed({}, name);
-    EXPECT_EQ(config.task, Task::image) << name;
+    EXPECT_EQ(config.task, TaskKind::image) << name;
     EXPECT_EQ(config.model.preset, name);
   }
-  EXPECT_EQ(typed({{"model.preset", "vit-tiny-4"}}).task, Task::image);
+  EXPECT_EQ(typed({{"model.preset", "vit-tiny-4"}}).task, TaskKind::image);
 }
 
 TEST_F(ImageConfigTest, AFileMaySayItsTask) {
   EXPECT_EQ(read("task = \"image\"\n").model.preset, "resnet-20");
   EXPECT_EQ(read("task = \"text\"\n").model.preset, "nano-300k");
-  EXPECT_EQ(read("task = \"image\"\n[model]\npreset = \"vit-tiny-4\"\n").task, Task::image);
+  EXPECT_EQ(read("task = \"image\"\n[model]\npreset = \"vit-tiny-4\"\n").task, TaskKind::image);
   const std::string mixed = refused("task = \"text\"\n[model]\npreset = \"vit-tiny-4\"\n");
   EXPECT_NE(mixed.find("'vit-tiny-4', a model of the task 'image'"), mixed.npos) << mixed;
   const std::string unknown = refused("task = \"images\"\n");

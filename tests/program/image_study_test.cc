@@ -78,7 +78,7 @@ TEST_F(ImageStudy, PracticallyEqual) {
   Results near =
       study_of({{{"cwd", ""}, {20.00, 20.11, 20.05, 19.90}}, {{"plain", ""}, {20.02, 20.08, 20.06, 19.91}}}, {contrast});
   EXPECT_EQ(verdict_of(near).contrasts.front().outcome, Outcome::open);
-  for (FinishedRun& run : near.runs) run.run.config.task = run::Task::image;
+  for (FinishedRun& run : near.runs) run.run.config.task = run::TaskKind::image;
   const Verdict verdict = verdict_of(near);
   EXPECT_EQ(verdict.contrasts.front().outcome, Outcome::equal);
   EXPECT_TRUE(has(verdict.sentence, "practically equal, within 0.2 points: -0.00 +/- 0.0")) << verdict.sentence;

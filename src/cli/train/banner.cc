@@ -72,7 +72,7 @@ Described described_image(const run::RunConfig& config, std::int64_t chunk) {
 
 Described described(const run::RunConfig& config) {
   const std::int64_t chunk = config.train.batch_size / config.train.grad_accum;
-  return config.task == run::Task::image ? described_image(config, chunk) : described_text(config, chunk);
+  return config.task == run::TaskKind::image ? described_image(config, chunk) : described_text(config, chunk);
 }
 
 std::string bytes(double count) {

@@ -94,7 +94,7 @@ int report(const TrainArguments& args, const run::RunConfig& config, const train
   }
   if (!args.quiet) {
     const std::vector<double>& last = result.state.last.numbers;
-    const char* const line = config.task == run::Task::image
+    const char* const line = config.task == run::TaskKind::image
                                  ? "validation loss {:.4f}, top-1 error {:.2f}%, top-5 error {:.2f}%; {}\n"
                                  : "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n";
     fmt::print(stderr, fmt::runtime(line), last[0], last[1], last[2], args.out);
