@@ -106,7 +106,7 @@ double loader_speed(const model::ImageModel& config, std::int64_t batch) {
 
 }  // namespace
 
-void run_image_grid(const ImageGrid& grid, const std::function<void(const std::string&)>& begin,
+void run_image_grid(const ModelGrid& grid, const std::function<void(const std::string&)>& begin,
                     const std::function<void(const ImageRow&)>& done) {
   at::set_num_threads(grid.threads);
   for (const std::string& name : grid.presets) {

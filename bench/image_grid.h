@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
+
+#include "bench/train_grid.h"
 
 namespace cautious::bench {
 
@@ -18,13 +19,7 @@ struct ImageRow {
   double gflops = 0;                                             // of our convolutions and matrix products
 };
 
-struct ImageGrid {
-  std::vector<std::string> presets{"vit-tiny-4", "resnet-20"};
-  int threads = 2;
-  int rounds = 9;
-};
-
-void run_image_grid(const ImageGrid& grid, const std::function<void(const std::string&)>& begin,
+void run_image_grid(const ModelGrid& grid, const std::function<void(const std::string&)>& begin,
                     const std::function<void(const ImageRow&)>& done);
 
 }  // namespace cautious::bench

@@ -19,10 +19,15 @@ struct TrainRow {
   double peak_rss_mb = 0;                                        // of ours alone, before the plain model exists
 };
 
-struct TrainGrid {
-  std::vector<std::string> presets{"nano-1m", "nano-10m", "gemma-15m"};
+// What the benchmarks of training have in common, of text and of images.
+struct ModelGrid {
+  std::vector<std::string> presets;
   int threads = 2;
   int rounds = 9;
+};
+
+struct TrainGrid : ModelGrid {
+  TrainGrid() : ModelGrid{{"nano-1m", "nano-10m", "gemma-15m"}} {}
   bool recompute = false;
 };
 

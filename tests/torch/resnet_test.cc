@@ -6,16 +6,15 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
-#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
-#include "model/vision/classifier.h"
-#include "ops_fixture.h"
+#include "classifier_fixture.h"
 
 namespace cautious {
 namespace resnet_test {
 
+using fixture::images;
+using fixture::shake;
 using model::ops::Path;
 
 model::ResNetConfig tiny(model::Block block, model::Stem stem) {
@@ -29,16 +28,6 @@ model::ResNetConfig tiny(model::Block block, model::Stem stem) {
 std::map<std::string, model::ResNetConfig> configs() {
   return {{"basic", tiny(model::Block::basic, model::Stem::small)},
           {"bottleneck", tiny(model::Block::bottleneck, model::Stem::imagenet)}};
-}
-
-void shake(model::Classifier& model) {
-  const at::NoGradGuard guard;
-  std::uint64_t seed = 900;
-  for (at::Tensor& p : model.parameters()) p.add_(fixture::values(p.sizes(), seed++, p.scalar_type()), 0.3);
-}
-
-at::Tensor images(const model::ResNetConfig& c, std::int64_t count, at::ScalarType type) {
-  return fixture::values({count, c.channels, c.image_size, c.image_size}, 5, type);
 }
 
 // [N][C][H][W] numbers.
@@ -198,22 +187,17 @@ TEST(ResNet, TheFusedPathIsThePlainOne) {
   for (const auto& [name, config] : configs()) {
     for (const bool training : {true, false}) {
       for (const auto& [type, tolerance] : {std::pair{at::kDouble, 1e-11}, std::pair{at::kFloat, 1e-4}}) {
-        std::vector<std::vector<at::Tensor>> gradients;
-        std::vector<at::Tensor> values;
-        for (const Path path : {Path::plain, Path::fused}) {
-          const auto model = model::make_classifier(config, 3, path, type);
+        const auto run = [&, &c = config, of = type](Path path) {
+          const auto model = model::make_classifier(c, 3, path, of);
           shake(*model);
           model->train(training);
-          const at::Tensor y = model->logits(images(config, 4, type));
-          y.backward(fixture::weights(y));
-          values.push_back(y);
-          gradients.emplace_back();
-          for (const at::Tensor& p : model->parameters()) gradients.back().push_back(p.grad());
-        }
-        EXPECT_LE(fixture::distance(values[1], values[0]), tolerance) << name;
-        for (std::size_t i = 0; i < gradients[0].size(); ++i) {
-          EXPECT_LE(fixture::distance(gradients[1][i], gradients[0][i], 1e-2), 10 * tolerance) << name << " " << i;
-          EXPECT_TRUE(gradients[1][i].is_contiguous());
+          return fixture::passed(*model, images(c, 4, of));
+        };
+        const auto plain = run(Path::plain), fused = run(Path::fused);
+        EXPECT_LE(fixture::distance(fused[0], plain[0]), tolerance) << name;
+        for (std::size_t i = 1; i < plain.size(); ++i) {
+          EXPECT_LE(fixture::distance(fused[i], plain[i], 1e-2), 10 * tolerance) << name << " " << i;
+          EXPECT_TRUE(fused[i].is_contiguous());
         }
       }
     }
@@ -226,10 +210,7 @@ TEST(ResNet, OneStepHasTheSameBitsAgain) {
     model::ResNetConfig config;
     config.image_size = 28, config.channels = 1, config.width = 8, config.blocks = {1, 1, 1};
     const auto model = model::make_classifier(config, 3);
-    const at::Tensor y = model->logits(images(config, 6, at::kFloat));
-    y.backward(fixture::weights(y));
-    std::vector<at::Tensor> all{y.detach()};
-    for (const at::Tensor& p : model->parameters()) all.push_back(p.grad());
+    std::vector<at::Tensor> all = fixture::passed(*model, images(config, 6, at::kFloat));
     for (const at::Tensor& b : model->buffers()) all.push_back(b);
     return all;
   };

@@ -6,20 +6,19 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
-#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <cautious/error.h>
 
-#include "model/vision/classifier.h"
-#include "ops_fixture.h"
+#include "classifier_fixture.h"
 
 namespace cautious {
 namespace vit_test {
 
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;
+using fixture::images;
+using fixture::shake;
 using model::ops::Path;
 
 model::VitConfig tiny() {
@@ -35,17 +34,6 @@ std::map<std::string, model::VitConfig> configs() {
   sincos.positions = model::Positions::sincos;
   sincos.channels = 1;
   return {{"token", tiny()}, {"mean", mean}, {"sincos", sincos}};
-}
-
-// Moves the first values apart, so that scales and biases matter.
-void shake(model::Classifier& model) {
-  const at::NoGradGuard guard;
-  std::uint64_t seed = 900;
-  for (at::Tensor& p : model.parameters()) p.add_(fixture::values(p.sizes(), seed++, p.scalar_type()), 0.3);
-}
-
-at::Tensor images(const model::VitConfig& c, std::int64_t count, at::ScalarType type) {
-  return fixture::values({count, c.channels, c.image_size, c.image_size}, 5, type);
 }
 
 // The model once more, in loops over numbers.
@@ -177,21 +165,16 @@ TEST(Vit, TheFusedPathIsThePlainOne) {
   for (auto [name, config] : configs()) {
     config.drop_path = 0.4;
     for (const auto& [type, tolerance] : {std::pair{at::kDouble, 1e-12}, std::pair{at::kFloat, 2e-5}}) {
-      std::vector<std::vector<at::Tensor>> gradients;
-      std::vector<at::Tensor> values;
-      for (const Path path : {Path::plain, Path::fused}) {
-        const auto model = model::make_classifier(config, 3, path, type);
+      const auto run = [&, &c = config, of = type](Path path) {
+        const auto model = model::make_classifier(c, 3, path, of);
         shake(*model);
         model->set_random(17);
-        const at::Tensor y = model->logits(images(config, 4, type));
-        y.backward(fixture::weights(y));
-        values.push_back(y);
-        gradients.emplace_back();
-        for (const at::Tensor& p : model->parameters()) gradients.back().push_back(p.grad());
-      }
-      EXPECT_LE(fixture::distance(values[1], values[0]), tolerance) << name;
-      for (std::size_t i = 0; i < gradients[0].size(); ++i)
-        EXPECT_LE(fixture::distance(gradients[1][i], gradients[0][i], 1e-3), 10 * tolerance) << name << " " << i;
+        return fixture::passed(*model, images(c, 4, of));
+      };
+      const auto plain = run(Path::plain), fused = run(Path::fused);
+      EXPECT_LE(fixture::distance(fused[0], plain[0]), tolerance) << name;
+      for (std::size_t i = 1; i < plain.size(); ++i)
+        EXPECT_LE(fixture::distance(fused[i], plain[i], 1e-3), 10 * tolerance) << name << " " << i;
     }
   }
 }
@@ -202,11 +185,7 @@ TEST(Vit, BitsDoNotDependOnThreads) {
     model::VitConfig config = tiny();
     config.width = 48, config.hidden = 96, config.image_size = 16;
     const auto model = model::make_classifier(config, 3);
-    const at::Tensor y = model->logits(images(config, 9, at::kFloat).contiguous(at::MemoryFormat::ChannelsLast));
-    y.backward(fixture::weights(y));
-    std::vector<at::Tensor> all{y.detach()};
-    for (const at::Tensor& p : model->parameters()) all.push_back(p.grad());
-    return all;
+    return fixture::passed(*model, images(config, 9, at::kFloat).contiguous(at::MemoryFormat::ChannelsLast));
   };
   const int before = at::get_num_threads();
   const auto one = run(1), two = run(2), again = run(2);

@@ -6,9 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
 #include "bench/image_grid.h"
 #include "cli/program.h"
+#include "cli/train/train.h"
 #include "cli/verbs.h"
 #include "linear/blas.h"
 #include "model/vision/config.h"
@@ -18,7 +18,7 @@ namespace {
 
 struct BenchImageArguments {
   bool json = false;
-  bench::ImageGrid grid;
+  bench::ModelGrid grid{{"vit-tiny-4", "resnet-20"}};
 };
 
 std::string json_of(const bench::ImageRow& row) {
@@ -39,8 +39,7 @@ std::string line_of(const bench::ImageRow& row) {
 }
 
 int run(const BenchImageArguments& given) {
-  base::check_range("--rounds", given.grid.rounds, {1, 1000, false, false});
-  base::check_range("--threads", given.grid.threads, {1, 1024, false, false});
+  check(given.grid);
   for (const std::string& name : given.grid.presets) (void)model::image_preset(name);
   fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
   const BenchRows rows(given.json,
@@ -62,15 +61,7 @@ void add_bench_image(CLI::App& bench, Verb& chosen) {
       "  cautious bench image --presets resnet-20,resnet-18-cifar --rounds 21 --json\n"
       "\n"
       "The loader's speed is that of one worker: windows of padded images, flips, two operations of RandAugment, erasing.");
-  verb.add_flag("--json", args->json, "One JSON object per line on standard output");
-  verb.add_option("--presets", args->grid.presets, "Models (default: vit-tiny-4,resnet-20)")
-      ->delimiter(',')
-      ->type_name("NAMES")
-      ->expected(1, 64);
-  verb.add_option("--threads", args->grid.threads, "Threads (default: 2)")->type_name("NUMBER");
-  verb.add_option("--rounds", args->grid.rounds,
-                  "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 9)")
-      ->type_name("NUMBER");
+  add_options(verb, args->json, args->grid);
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }
 

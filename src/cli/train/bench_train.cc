@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "bench/train_grid.h"
 #include "cli/program.h"
+#include "cli/train/train.h"
 #include "cli/verbs.h"
 #include "linear/blas.h"
 #include "model/config.h"
@@ -44,8 +45,7 @@ std::string line_of(const bench::TrainRow& row) {
 }
 
 int run(const BenchTrainArguments& given) {
-  base::check_range("--rounds", given.grid.rounds, {1, 1000, false, false});
-  base::check_range("--threads", given.grid.threads, {1, 1024, false, false});
+  check(given.grid);
   for (const std::string& name : given.grid.presets) model::preset(name);
   fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
   const BenchRows rows(given.json,
@@ -59,21 +59,29 @@ int run(const BenchTrainArguments& given) {
 
 }  // namespace
 
+void add_options(CLI::App& verb, bool& json, bench::ModelGrid& grid) {
+  verb.add_flag("--json", json, "One JSON object per line on standard output");
+  verb.add_option("--presets", grid.presets, fmt::format("Models (default: {})", fmt::join(grid.presets, ",")))
+      ->delimiter(',')
+      ->type_name("NAMES")
+      ->expected(1, 64);
+  verb.add_option("--threads", grid.threads, "Threads (default: 2)")->type_name("NUMBER");
+  verb.add_option("--rounds", grid.rounds, "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 9)")
+      ->type_name("NUMBER");
+}
+
+void check(const bench::ModelGrid& grid) {
+  base::check_range("--rounds", grid.rounds, {1, 1000, false, false});
+  base::check_range("--threads", grid.threads, {1, 1024, false, false});
+}
+
 void add_bench_train(CLI::App& bench, Verb& chosen) {
   const auto args = std::make_shared<BenchTrainArguments>();
   CLI::App& verb = *bench.add_subcommand("train", kBenchTrainLine);
   verb.footer(
       "  cautious bench train\n"
       "  cautious bench train --presets nano-10m --rounds 21 --json");
-  verb.add_flag("--json", args->json, "One JSON object per line on standard output");
-  verb.add_option("--presets", args->grid.presets, "Models (default: nano-1m,nano-10m,gemma-15m)")
-      ->delimiter(',')
-      ->type_name("NAMES")
-      ->expected(1, 64);
-  verb.add_option("--threads", args->grid.threads, "Threads (default: 2)")->type_name("NUMBER");
-  verb.add_option("--rounds", args->grid.rounds,
-                  "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 9)")
-      ->type_name("NUMBER");
+  add_options(verb, args->json, args->grid);
   verb.add_flag("--recompute", args->grid.recompute, "Recompute activations in our model");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }

@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "bench/train_grid.h"
 #include "data/images/loader.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/weights.h"
 #include "run/config.h"
 #include "train/run.h"
+
+namespace CLI {
+class App;
+}
 
 namespace cautious::cli {
 
@@ -38,6 +43,10 @@ bool classifies_images(const std::string& run);
 
 // Sets the threads for all that follows; 0 is one per core. Returns their number.
 int use_threads(int wanted);
+
+// The options that the benchmarks of training share, and whether their values are valid.
+void add_options(CLI::App& verb, bool& json, bench::ModelGrid& grid);
+void check(const bench::ModelGrid& grid);
 
 // What a run is going to be, before it begins: shape, sizes, tokens, operations, memory and time, one line each, "label  text".
 // `data` is null in a dry run without data.path.
