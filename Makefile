@@ -9,7 +9,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 sources = $(shell find include src lab tests bench examples -name '*.h' -o -name '*.cc' -o -name '*.cu')
 
 .DEFAULT_GOAL := build
-.PHONY: deps configure build test demo bench neon lint format install clean help
+.PHONY: deps configure build test demo bench neon llama lint format install clean help
 
 help:     ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | expand -t 10
@@ -44,6 +44,9 @@ bench: deps  ## time of one step and of orthogonal factors, against limits measu
 
 neon:  ## the kernels for AArch64 against the portable ones, under an emulator (installs a cross compiler)
 	@tests/neon/run.sh
+
+llama: build  ## exported models in llama.cpp itself: losses and tokens (installs a package of npm, fetches a model)
+	@tests/llama_cpp/run.sh build/cautious build/llama_cpp
 
 lint: deps  ## clang-format and clang-tidy, warnings are errors
 	@clang-format --dry-run -Werror $(sources)

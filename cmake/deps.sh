@@ -7,7 +7,8 @@ packages=(
   g++ cmake ninja-build make pkg-config binutils mold                 # build
   nlohmann-json3-dev libfmt-dev libcli11-dev                          # library, program
   libopenblas-openmp-dev                                              # matrix products, singular values
-  libtomlplusplus-dev libpcre2-dev libssl-dev zlib1g-dev              # configuration, tokenizers, checksums, compressed text
+  libtomlplusplus-dev libssl-dev zlib1g-dev                           # configuration, checksums, compressed text
+  libpcre2-dev libutf8proc-dev                                        # tokenizers
   libpng-dev libjpeg62-turbo-dev                                      # images
   libboost-math-dev                                                   # statistics
   libboost-dev libeigen3-dev coinor-libclp-dev                        # the laboratory: flows, matrices, linear programs
@@ -15,6 +16,7 @@ packages=(
   libtorch-dev libgloo-dev                                            # training (CAUTIOUS_TORCH)
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks
   python3 python3-numpy python3-protobuf python3-crcmod               # guards, golden vectors, independent readers
+  python3-jinja2                                                      # chat templates, rendered by another
   chromium fonts-dejavu-core                                          # reports as a reader sees them
   clang clang-format clang-tidy libclang-rt-dev libomp-dev            # lint, fuzzing, race detection with the OpenMP runtime
 )

@@ -14,11 +14,10 @@
 #include <utility>
 
 #include <cautious/error.h>
+#include "base/files.h"
 
 namespace cautious::base {
 namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string_view why) {
   throw Error(Fault::failure, fmt::format("{}: cannot write: {}", path.string(), why));
@@ -109,7 +108,7 @@ void AtomicFile::commit() {
 
 void AtomicFile::fail(std::string_view step, int error) {
   discard();
-  throw Error(Fault::failure, fmt::format("{}: cannot {}: {}", path_.string(), step, reason(error)));
+  fail_at(path_, step, error);
 }
 
 void AtomicFile::discard() noexcept {

@@ -96,7 +96,7 @@ void fail_at(const std::filesystem::path& path, std::string_view step, int error
 std::optional<std::string> read_file_if_any(const std::filesystem::path& file, const Reading& reading) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) {
-    if (errno == ENOENT) return std::nullopt;
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     refuse_reading(file, reading, reason(errno));
   }
   if (S_ISDIR(status.st_mode)) refuse_reading(file, reading, "is a directory");

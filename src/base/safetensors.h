@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/files.h"
 
 namespace cautious::base {
 
@@ -37,13 +40,8 @@ struct SafetensorsHeader {
   std::uint64_t data = 0;  // where the tensors' bytes begin in the file
 };
 
-// The first bytes of a file: the length of the JSON after them. `start` has at least these bytes of a file of `size` bytes, or
-// all of a shorter file; a length that cannot be true is an Error(Fault::data).
-constexpr std::uint64_t kSafetensorsLengthBytes = 8;
-std::uint64_t safetensors_header_length(std::span<const std::byte> start, std::uint64_t size, const std::string& file);
-
-// A whole file in memory. Everything malformed is one line of Error(Fault::data), beginning with the file's name; so is a file
-// that is not there.
+// A file, mapped: bytes are read when they are looked at, and the system may forget them again. Everything malformed is one
+// line of Error(Fault::data), beginning with the file's name; so is a file that is not there.
 class Safetensors {
  public:
   static Safetensors read(const std::filesystem::path& path);
@@ -57,14 +55,14 @@ class Safetensors {
   const TensorInfo* find(std::string_view name) const;     // nullptr if there is none
   const TensorInfo& require(std::string_view name) const;  // an Error naming what is there instead
 
-  // Bytes of one of tensors(). Aligned for the element type if the tensor's `begin` is, whatever the header's length.
+  // Bytes of one of tensors(). They may lie at any address: copy them before they are numbers.
   std::span<const std::byte> data(const TensorInfo& tensor) const;
 
  private:
   std::string file_;
   SafetensorsHeader header_;
   std::map<std::string, std::size_t, std::less<>> index_;
-  std::unique_ptr<std::byte[]> data_;
+  std::unique_ptr<const MappedFile> mapped_;
 };
 
 struct TensorToWrite {
@@ -74,11 +72,16 @@ struct TensorToWrite {
   std::span<const std::byte> data;
 };
 
-// Length and JSON as they are in front of the tensors' bytes, padded with spaces so that those begin at a multiple of 8.
-// Names that occur twice, unknown types, and bytes that do not fit type and shape are Error(Fault::usage).
+// Length and JSON as they are in front of the tensors' bytes, padded with spaces so that those begin at a multiple of 8. Of a
+// TensorInfo, the distance from begin to end counts. Names that occur twice, unknown types, and bytes that do not fit type and
+// shape are Error(Fault::usage).
+std::string safetensors_header_of(const std::vector<TensorInfo>& tensors, const Metadata& metadata);
 std::string safetensors_header(const std::vector<TensorToWrite>& tensors, const Metadata& metadata);
 
 // Tensors in the order given. The file appears complete or not at all (atomic_file.h).
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors, const Metadata& metadata);
+// The same for weights that are not in memory: asks `fill` for the bytes of each tensor in turn.
+void write_safetensors(const std::filesystem::path& path, const std::vector<TensorInfo>& tensors, const Metadata& metadata,
+                       const std::function<void(std::size_t tensor, std::span<std::byte> bytes)>& fill);
 
 }  // namespace cautious::base

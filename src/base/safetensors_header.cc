@@ -18,6 +18,7 @@ namespace cautious::base {
 namespace {
 
 constexpr std::uint64_t kMostHeader = 100'000'000;  // the format's own limit
+constexpr std::uint64_t kLengthBytes = 8;
 
 struct Type {
   std::string_view name;
@@ -225,6 +226,21 @@ void check_tiling(std::vector<TensorInfo>& tensors, std::uint64_t size, const st
   if (reached != size) refuse_header(file, fmt::format("{} bytes follow the last tensor", size - reached));
 }
 
+// The length of the JSON, which the first bytes of a file of `size` bytes say; `start` has these bytes, or all of a shorter
+// file.
+std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t size, const std::string& file) {
+  if (size < kLengthBytes)
+    refuse_header(file, fmt::format("{} bytes are too short for a safetensors file; its length alone takes 8", size));
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(start[i]) << (8 * i);
+  if (length > kMostHeader)
+    refuse_header(file, fmt::format("the header's length is {}; at most {} is allowed", length, kMostHeader));
+  if (length > size - kLengthBytes)
+    refuse_header(file,
+                  fmt::format("the header's length is {}, but only {} bytes follow; truncated?", length, size - kLengthBytes));
+  return length;
+}
+
 [[noreturn]] void refuse_call(const std::string& what) { throw Error(Fault::usage, "cannot write as safetensors: " + what); }
 
 void check_header_size(std::size_t bytes) {
@@ -253,22 +269,9 @@ std::int64_t TensorInfo::elements() const {
   return count;
 }
 
-std::uint64_t safetensors_header_length(std::span<const std::byte> start, std::uint64_t size, const std::string& file) {
-  if (size < kSafetensorsLengthBytes)
-    refuse_header(file, fmt::format("{} bytes are too short for a safetensors file; its length alone takes 8", size));
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kSafetensorsLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(start[i]) << (8 * i);
-  if (length > kMostHeader)
-    refuse_header(file, fmt::format("the header's length is {}; at most {} is allowed", length, kMostHeader));
-  if (length > size - kSafetensorsLengthBytes)
-    refuse_header(file, fmt::format("the header's length is {}, but only {} bytes follow; truncated?", length,
-                                    size - kSafetensorsLengthBytes));
-  return length;
-}
-
 SafetensorsHeader Safetensors::parse(std::span<const std::byte> start, std::uint64_t size, const std::string& file) {
-  const std::uint64_t length = safetensors_header_length(start, size, file);
-  const std::string_view json(reinterpret_cast<const char*>(start.data()) + kSafetensorsLengthBytes, length);
+  const std::uint64_t length = header_length(start, size, file);
+  const std::string_view json(reinterpret_cast<const char*>(start.data()) + kLengthBytes, length);
   if (!json.starts_with('{'))
     refuse_header(file, fmt::format("the header begins with {}, not with '{{'", in_quotes(json.substr(0, 1))));
   // To the JSON parser a NUL is the end of the text, whatever follows.
@@ -277,12 +280,12 @@ SafetensorsHeader Safetensors::parse(std::span<const std::byte> start, std::uint
   HeaderEvents events(file);
   nlohmann::json::sax_parse(json.begin(), json.end(), &events);
   SafetensorsHeader header = events.take();
-  header.data = kSafetensorsLengthBytes + length;
+  header.data = kLengthBytes + length;
   check_tiling(header.tensors, size - header.data, file);
   return header;
 }
 
-std::string safetensors_header(const std::vector<TensorToWrite>& tensors, const Metadata& metadata) {
+std::string safetensors_header_of(const std::vector<TensorInfo>& tensors, const Metadata& metadata) {
   std::string json = "{";
   if (!metadata.empty()) {
     json += R"("__metadata__":{)";
@@ -292,13 +295,12 @@ std::string safetensors_header(const std::vector<TensorToWrite>& tensors, const 
   }
   std::set<std::string_view> names = {"__metadata__"};
   std::uint64_t begin = 0;
-  for (const TensorToWrite& t : tensors) {
+  for (const TensorInfo& t : tensors) {
+    const std::uint64_t bytes = t.end - t.begin, end = begin + bytes;
     if (!names.insert(t.name).second)
       refuse_call(
           fmt::format("tensor {} {}", in_quotes(t.name), t.name == "__metadata__" ? "has a reserved name" : "occurs twice"));
-    if (const auto what = misfit(t.type, t.shape, t.data.size()))
-      refuse_call(fmt::format("tensor {}: {}", in_quotes(t.name), *what));
-    const std::uint64_t end = begin + t.data.size();
+    if (const auto what = misfit(t.type, t.shape, bytes)) refuse_call(fmt::format("tensor {}: {}", in_quotes(t.name), *what));
     json += fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}},)", json_of(t.name), t.type,
                         fmt::join(t.shape, ","), begin, end);
     begin = end;
@@ -308,8 +310,14 @@ std::string safetensors_header(const std::vector<TensorToWrite>& tensors, const 
   json.resize((json.size() + 7) / 8 * 8, ' ');
   check_header_size(json.size());
   std::string length;
-  for (std::size_t i = 0; i < kSafetensorsLengthBytes; ++i) length += static_cast<char>(json.size() >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < kLengthBytes; ++i) length += static_cast<char>(json.size() >> (8 * i) & 0xff);
   return length + json;
+}
+
+std::string safetensors_header(const std::vector<TensorToWrite>& tensors, const Metadata& metadata) {
+  std::vector<TensorInfo> infos;
+  for (const TensorToWrite& t : tensors) infos.push_back({t.name, t.type, t.shape, 0, t.data.size()});
+  return safetensors_header_of(infos, metadata);
 }
 
 }  // namespace cautious::base

@@ -95,13 +95,16 @@ TEST(Safetensors, HeaderIsPaddedToEightBytes) {
   }
 }
 
-TEST_F(SafetensorsFiles, DataIsAlignedAfterAnyHeader) {
-  const auto path = scratch("aligned.safetensors");
+TEST_F(SafetensorsFiles, DataIsFoundAfterAnyHeader) {
+  const auto path = scratch("shifted.safetensors");
   for (std::size_t spaces = 0; spaces < 8; ++spaces) {
-    const std::string json = R"({"x":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})" + std::string(spaces, ' ');
-    std::ofstream(path, std::ios::binary) << file_with(json, 8);
+    const std::string json = R"({"x":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})" + std::string(spaces, ' ');
+    std::string text = file_with(json, 3);
+    text.replace(text.size() - 3, 3, "abc");
+    std::ofstream(path, std::ios::binary) << text;
     const Safetensors file = Safetensors::read(path);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(file.data(file.require("x")).data()) % alignof(double), 0u);
+    const auto data = file.data(file.require("x"));
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(data.data()), data.size()), "abc");
   }
 }
 
@@ -124,7 +127,7 @@ TEST_F(SafetensorsFiles, MissingTensorAndMissingFile) {
   for (const auto& [action, part] : std::vector<std::pair<std::function<void()>, std::string>>{
            {[&] { file.require("g"); }, path.string() + ": no tensor 'g'; tensors: 'x', 'y'"},
            {[&] { Safetensors::read(scratch("none")); }, "none: cannot open: No such file or directory"},
-           {[&] { Safetensors::read(path.parent_path()); }, "cannot open: not a regular file"},
+           {[&] { Safetensors::read(path.parent_path()); }, "cannot open: Is a directory"},
            {[&] { Safetensors::read("/dev/zero"); }, "/dev/zero: cannot open: not a regular file"}}) {
     try {
       action();

@@ -1,5 +1,4 @@
-// Ids against a tokenizer that merges by the definition, round trips through every layout, any number of threads; and files
-// that hold no tokenizer we can use: one line with the file, the position in it and what is wrong.
+// Ids against a tokenizer that merges by the definition, round trips through every layout, any number of threads.
 #include "data/tokenizer/tokenizer.h"
 
 #include <map>
@@ -105,6 +104,41 @@ TEST_F(Files, SpecialTokensNeitherComeOutOfTextNorGoIntoIt) {
             "token 2 of 2 is 266; this tokenizer has ids in [0, 266)");
 }
 
+TEST_F(Files, AddedTokensAreCutOutOfText) {
+  const Tokenizer tokenizer = Tokenizer::read(write("tokenizer.json", json_text("{}", R"({"added_tokens": [
+      {"id": 265, "content": "<|endoftext|>", "special": true}, {"id": 266, "content": "<th", "special": false},
+      {"id": 267, "content": "<the>", "special": false}, {"id": 259, "content": "aa", "special": false}]})")));
+  EXPECT_EQ(tokenizer.encode("<the><the<|endoftext|>"),  // the longest first; a special one is bytes
+            (std::vector<Token>{267, 266, 101, 60, 124, 101, 110, 100, 111, 102, 116, 101, 120, 116, 124, 62}));
+  EXPECT_EQ(tokenizer.encode_marked("<the>a<|endoftext|><th"), (std::vector<Token>{267, 97, 265, 266}));
+  EXPECT_EQ(tokenizer.encode("aaab"), (std::vector<Token>{259, 261}));  // before any merge
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("<the>aaab")), "<the>aaab");
+  EXPECT_EQ(tokenizer.lengths()[267], 5);
+  EXPECT_EQ(tokenizer.special("<the>"), 267u);
+  EXPECT_EQ(tokenizer.special("<thee>"), std::nullopt);
+  EXPECT_EQ(tokenizer.beginning(), std::nullopt);
+  const Tokenizer again = Tokenizer::read(write("again.json", tokenizer.to_json()));
+  EXPECT_EQ(again.fingerprint(), tokenizer.fingerprint());
+  EXPECT_NE(again.fingerprint(), Tokenizer::read(write("tokenizer.json", json_text())).fingerprint());
+  EXPECT_EQ(again.encode("<the>aaab"), tokenizer.encode("<the>aaab"));
+  std::mt19937 random(4);
+  std::string text;
+  while (text.size() < 600'000) text += random_text(random, 50, true) + "<the>";
+  EXPECT_EQ(tokenizer.encode(text, 3), tokenizer.encode(text));
+}
+
+TEST_F(Files, TablesHoldEverything) {
+  const TokenizerTables tables = Tokenizer::read(write("tokenizer.json", json_text())).tables();
+  EXPECT_EQ(tables.kind, TokenizerKind::byte_level);
+  EXPECT_EQ(tables.pattern, kGpt2Pattern);
+  ASSERT_EQ(tables.tokens.size(), 266u);
+  EXPECT_EQ(tables.tokens[258].text, to_letters(" the"));
+  EXPECT_EQ(tables.tokens[258].kind, TokenKind::normal);
+  EXPECT_EQ(tables.tokens[265].text, "<|endoftext|>");
+  EXPECT_EQ(tables.tokens[265].kind, TokenKind::special);
+  EXPECT_EQ(tables.merges[1], "th e");
+}
+
 TEST_F(Files, OneTokenizerInAllLayouts) {
   const Tokenizer tokenizer = Tokenizer::read(write("tokenizer.json", json_text()));
   EXPECT_EQ(tokenizer.fingerprint().size(), 64u);
@@ -146,130 +180,66 @@ TEST_F(Files, SplitsByAPatternOfTheFile) {
   EXPECT_EQ(Tokenizer::read(write("again.json", tokenizer.to_json())).fingerprint(), tokenizer.fingerprint());
 }
 
-class TokenizerErrors : public TokenizerFiles {
- protected:
-  std::string message(const std::filesystem::path& path) const {
-    return data_message([&] { Tokenizer::read(path); });
-  }
-  std::string json_message(const std::string& text) const { return message(write("tokenizer.json", text)); }
-  // The model's or the root's JSON merge patch.
-  std::string model_message(const std::string& change) const { return json_message(json_text(change)); }
-  std::string root_message(const std::string& change) const { return json_message(json_text("{}", change)); }
-
-  // The line of that number replaced, or with nothing left out.
-  std::string ranks_message(std::size_t number, const std::string& line) const {
-    std::string text;
-    const auto tokens = some_tokens();
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const std::string usual = fmt::format("{} {}", to_base64(tokens[i]), i);
-      const std::string& chosen = i + 1 == number ? line : usual;
-      if (!chosen.empty()) text += chosen + "\n";
-    }
-    return message(write("r50k_base.tiktoken", text));
-  }
-
-  static std::string to_base64(std::string bytes) {
-    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const std::size_t padding = (3 - bytes.size() % 3) % 3;
-    bytes.append(padding, '\0');
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-      unsigned bits = 0;
-      for (std::size_t j = 0; j < 3; ++j) bits = bits << 8 | static_cast<unsigned char>(bytes[i + j]);
-      for (int shift = 18; shift >= 0; shift -= 6) out += digits[bits >> shift & 63];
-    }
-    return out.replace(out.size() - padding, padding, padding, '=');
-  }
-};
-
-TEST_F(TokenizerErrors, Paths) {
-  EXPECT_TRUE(has(data_message([] { Tokenizer::named("byte"); }), "'byte': no such tokenizer", "'bytes'"));
-  EXPECT_TRUE(has(message(folder_), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe"));
-  EXPECT_TRUE(has(message(write("x.model", "")), "x.model: the name does not say"));
-  EXPECT_TRUE(has(message(write("r50k_bass.tiktoken", "")), "did you mean 'r50k_base'?", "o200k_base"));
+TEST_F(Files, SplitsOneWithinTheOther) {
+  // The digit is cut out first, so that the space before it ends a text of its own.
+  const char* const split = R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Digits", "individual_digits": true},
+      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}]}})";
+  const Tokenizer tokenizer =
+      Tokenizer::read(write("tokenizer.json", json_text(R"({"merges": ["1 2", "t h", "th e"]})", split)));
+  EXPECT_EQ(tokenizer.encode("the 12"), (std::vector<Token>{257, 32, 49, 50}));
+  const Tokenizer again = Tokenizer::read(write("again.json", tokenizer.to_json()));
+  EXPECT_EQ(again.fingerprint(), tokenizer.fingerprint());
+  EXPECT_EQ(tokenizer.tables().pattern, "\\p{N}\n" + std::string(kGpt2Pattern));
+  std::mt19937 random(5);
+  const std::string text = random_text(random, 400'000, true);
+  EXPECT_EQ(tokenizer.encode(text, 3), again.encode(text));
 }
 
-TEST_F(TokenizerErrors, TiktokenRanks) {
-  EXPECT_EQ(ranks_message(0, ""), "");
-  const auto at = [&](int line) {
-    return (folder_ / "r50k_base.tiktoken").string() + (line == 0 ? ": " : fmt::format(":{}: ", line));
+TEST_F(Files, PiecesThatAreTokensNeedNoMerge) {
+  const Tokenizer tokenizer =
+      Tokenizer::read(write("tokenizer.json", json_text(R"({"merges": ["t h"], "ignore_merges": true})")));
+  EXPECT_EQ(tokenizer.encode("the the thea"), (std::vector<Token>{257, 258, 32, 256, 101, 97}));
+  EXPECT_EQ(Tokenizer::read(write("again.json", tokenizer.to_json())).encode("the the"), (std::vector<Token>{257, 258}));
+  const std::string usual = Tokenizer::read(write("tokenizer.json", json_text())).fingerprint();
+  EXPECT_EQ(Tokenizer::read(write("tokenizer.json", json_text(R"({"ignore_merges": true})"))).fingerprint(), usual);
+}
+
+TEST_F(Files, ComposesCharacters) {
+  const Tokenizer plain = Tokenizer::read(write("tokenizer.json", json_text()));
+  const Tokenizer nfc = Tokenizer::read(write("tokenizer.json", json_text("{}", R"({"normalizer": {"type": "NFC"}})")));
+  EXPECT_EQ(nfc.decode(nfc.encode("e\u0301 \xff e\u0301\u0300")), "\u00e9 \xff \u00e9\u0300");
+  EXPECT_EQ(nfc.decode(nfc.encode("\u1100\u1161\u212b")), "\uac00\u00c5");
+  EXPECT_EQ(nfc.encode("the 中 aab"), plain.encode("the 中 aab"));
+  EXPECT_NE(nfc.fingerprint(), plain.fingerprint());
+  EXPECT_EQ(Tokenizer::read(write("again.json", nfc.to_json())).fingerprint(), nfc.fingerprint());
+}
+
+TEST_F(Files, TheConfigBesideItNamesTheEnds) {
+  write("tokenizer.json", json_text("{}", R"({"added_tokens": [{"id": 265, "content": "<|endoftext|>", "special": true},
+      {"id": 266, "content": "<|im_end|>", "special": true}, {"id": 267, "content": "<s>", "special": true}]})"));
+  const auto with = [&](const std::string& config) {
+    write("tokenizer_config.json", config);
+    return Tokenizer::read(folder_);
   };
-  EXPECT_EQ(ranks_message(3, "Ag= 2"), at(3) + "'Ag=' is not base64");
-  EXPECT_EQ(ranks_message(3, "A*== 2"), at(3) + "'A*==' is not base64");
-  EXPECT_EQ(ranks_message(3, "Ah== 2"), at(3) + "'Ah==' is not base64");  // bits beyond the byte
-  EXPECT_EQ(ranks_message(3, " 2"), at(3) + "'' is not base64");
-  EXPECT_EQ(ranks_message(3, "Ag=="), at(3) + "'Ag==' is not a line of tiktoken ranks: BASE64 RANK");
-  EXPECT_EQ(ranks_message(3, "Ag== two"), at(3) + "rank 'two' is not a whole number");
-  EXPECT_EQ(ranks_message(3, "Ag== -2"), at(3) + "rank '-2' is not a whole number");
-  EXPECT_EQ(ranks_message(3, "Ag== 4294967296"), at(3) + "rank '4294967296' is not a whole number");
-  EXPECT_TRUE(has(ranks_message(3, "Ag== 4000000000"), at(3) + "token '\\x02' has id 4000000000; valid: [0, 10000000)"));
-  EXPECT_EQ(ranks_message(3, "Ag== 1"), at(3) + "token '\\x02' has id 1, which another token has");
-  EXPECT_EQ(ranks_message(3, "AA== 2"), at(3) + "token '\\x00' occurs twice, with ids 0 and 2");
-  EXPECT_EQ(ranks_message(3, ""), at(0) + "no line has rank 2; the largest is 264");
-  EXPECT_EQ(ranks_message(3, "eHl6 2"), at(0) + "byte 2 (0x02) has no token; a byte-level BPE has one for each of the 256");
-  EXPECT_EQ(ranks_message(257, "eHl6 256"), at(0) + "token 'xyz' of rank 256 is not made of two tokens of lower ranks");
-  EXPECT_TRUE(has(message(write("r50k_base.tiktoken", "")), "byte 0 (0x00) has no token"));
-}
+  EXPECT_EQ(with("{}").document_end(), 265u);
+  EXPECT_EQ(with(R"({"bos_token": "<s>"})").beginning(), std::nullopt);
+  const Tokenizer both = with(R"({"bos_token": "<s>", "add_bos_token": true, "eos_token": {"content": "<|im_end|>"}})");
+  EXPECT_EQ(both.document_end(), 266u);
+  EXPECT_EQ(both.beginning(), 267u);
+  EXPECT_NE(both.fingerprint(), with("{}").fingerprint());
+  const Tokenizer again = Tokenizer::read(write("again/tokenizer.json", both.to_json()));  // without a config
+  EXPECT_EQ(again.fingerprint(), both.fingerprint());
+  EXPECT_EQ(again.beginning(), 267u);
+  write("again/tokenizer_config.json", R"({"add_bos_token": false})");
+  EXPECT_EQ(Tokenizer::read(folder_ / "again").beginning(), std::nullopt);
 
-TEST_F(TokenizerErrors, Gpt2Files) {
-  write("encoder.json", nlohmann::json::parse(json_text())["model"]["vocab"].dump());
-  const auto merges = [&](const std::string& lines) {
-    write("vocab.bpe", lines);
-    return message(folder_);
-  };
-  const std::string at = (folder_ / "vocab.bpe").string() + ":2: ";
-  EXPECT_EQ(merges("#version: 0.2\nt h\n"), "");
-  EXPECT_EQ(merges("t h\nth\n"), at + "'th' is not two tokens with a space between");
-  EXPECT_EQ(merges("t h\nt h e\n"), at + "'t h e' is not two tokens with a space between");
-  EXPECT_EQ(merges("t h\nt h\n"), at + "it merges 't' and 'h', which an earlier merge does");
-  EXPECT_EQ(merges("t h\nthx e\n"), at + "it merges 'thx', which is not in the vocabulary");
-  EXPECT_EQ(merges("t h\nx y\n"), at + "it merges 'x' and 'y', but what they make is not in the vocabulary");
-  EXPECT_EQ(merges("t h\nx 中\n"), at + "'中' is not written in GPT-2's letters for bytes");
-  write("encoder.json", "[1]");
-  EXPECT_TRUE(has(message(folder_), "encoder.json: the vocabulary is not an object"));
-}
-
-TEST_F(TokenizerErrors, JsonThatIsNone) {
-  EXPECT_TRUE(has(json_message("{\"a\": }"), "tokenizer.json: not JSON", "line 1, column 7"));
-  EXPECT_TRUE(has(json_message(""), "not JSON"));
-  EXPECT_TRUE(has(json_message("[]"), "no object 'model'"));
-  EXPECT_TRUE(has(json_message(R"({"a": 1})"), "no object 'model'", "give their folder"));
-}
-
-TEST_F(TokenizerErrors, OtherKindsOfTokenizer) {
-  EXPECT_TRUE(has(model_message(R"({"type": "WordPiece"})"), "model type 'WordPiece'; only BPE is supported"));
-  EXPECT_TRUE(has(root_message(R"({"normalizer": {"type": "NFC"}})"), "normalizer 'NFC' changes the text"));
-  EXPECT_TRUE(has(root_message(R"({"pre_tokenizer": null})"), "instead of ByteLevel"));
-  EXPECT_TRUE(has(root_message(R"({"pre_tokenizer": {"type": "Whitespace"}})"), "Whitespace"));
-  EXPECT_TRUE(has(root_message(R"({"pre_tokenizer": {"add_prefix_space": true}})"), "add_prefix_space on"));
-  EXPECT_TRUE(has(root_message(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": []}})"), "other than two steps"));
-  EXPECT_TRUE(has(root_message(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits"},
-      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]}})"),
-                  "is not a Split by a Regex"));
-  EXPECT_TRUE(has(model_message(R"({"byte_fallback": true})"), "byte_fallback is on"));
-  EXPECT_TRUE(has(model_message(R"({"dropout": 0.1})"), "model.dropout is '0.1'"));
-  EXPECT_TRUE(has(model_message(R"({"end_of_word_suffix": "</w>"})"), "model.end_of_word_suffix is '</w>'"));
-  EXPECT_TRUE(has(root_message(R"({"added_tokens": [{"id": 265, "content": "  "}]})"), "added token '  ' is cut out of text"));
-  EXPECT_TRUE(has(root_message(R"({"added_tokens": [{"id": 265}]})"), "has no content or no id"));
-  EXPECT_TRUE(has(root_message(R"({"added_tokens": [{"id": 7, "content": "x<>", "special": true}]})"), "has id 7"));
-  EXPECT_TRUE(
-      has(root_message(R"({"added_tokens": [{"id": 7, "content": "the", "special": true}]})"), "but '257' in the vocabulary"));
-}
-
-TEST_F(TokenizerErrors, VocabulariesAndMerges) {
-  EXPECT_TRUE(has(model_message(R"({"vocab": null})"), "the vocabulary is not an object"));
-  EXPECT_TRUE(has(model_message(R"({"vocab": {"a": "x"}})"), "token 'a' has the id 'x'"));
-  EXPECT_TRUE(has(model_message(R"({"vocab": {"a": 98}})"), "has id 98, which another token has"));
-  EXPECT_TRUE(has(model_message(R"({"vocab": {"a": -1}})"), "token 'a' has id -1; valid: [0, 10000000)"));
-  EXPECT_TRUE(has(model_message(R"({"vocab": {"a": null}})"), "byte 97 (0x61) has no token"));
-  EXPECT_TRUE(has(model_message(R"({"vocab": {"x y": 300}})"), "token 'x y' is not written in GPT-2's letters"));
-  EXPECT_TRUE(has(model_message(R"({"vocab": {"": 300}})"), "the token of id 300 is empty"));
-  EXPECT_TRUE(has(model_message(R"({"merges": 3})"), "model.merges is not a list"));
-  EXPECT_TRUE(has(model_message(R"({"merges": ["t h", 5]})"), ": merge 2: '5' is neither \"left right\" nor"));
-  EXPECT_TRUE(has(model_message(R"({"merges": [["t", "h", "e"]]})"), ": merge 1: "));
-  EXPECT_TRUE(has(model_message(R"({"merges": ["h t"]})"), "merge 1: it merges 'h' and 't', but what they make"));
-  EXPECT_TRUE(has(model_message(R"({"merges": [], "ignore_merges": true})"), "the merges do not make token 'th' of id 256"));
-  EXPECT_EQ(model_message(R"({"ignore_merges": true})"), "");
+  const auto message = [&](const char* config) { return data_message([&] { with(config); }); };
+  EXPECT_TRUE(has(message("[]"), "tokenizer_config.json: not an object"));
+  EXPECT_TRUE(has(message(R"({"eos_token": "</s>"})"), "tokenizer_config.json: '</s>' ends a text, but is not among"));
+  EXPECT_TRUE(has(message(R"({"eos_token": 3})"), "eos_token is '3'; valid:"));
+  EXPECT_TRUE(has(message(R"({"add_bos_token": true})"), "add_bos_token is on, but there is no bos_token"));
+  EXPECT_TRUE(has(message(R"({"add_bos_token": 1})"), "add_bos_token is '1'; valid: true, false"));
 }
 
 }  // namespace tokenizer_test

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 
@@ -97,6 +98,19 @@ TEST_F(TokenFiles, OursHasTheDocumentsOfTheText) {
 }
 
 // The bytes where token_layout.h says they are, put together by hand.
+TEST_F(TokenFiles, DocumentsBeginAsTheTokenizerSays) {
+  auto json = nlohmann::json::parse(Tokenizer::bytes().to_json());
+  json["added_tokens"].push_back({{"id", 256}, {"content", "<s>"}, {"special", true}});
+  json["added_tokens"].push_back({{"id", 257}, {"content", "</s>"}, {"special", true}});
+  write("t/tokenizer.json", json.dump());
+  write("t/tokenizer_config.json", R"({"bos_token": "<s>", "add_bos_token": true})");
+  const auto text = write("b.jsonl", "{\"text\":\"ab\"}\n{\"text\":\"c\"}\n");
+  write_tokens(folder_ / "b.tokens", {text}, Tokenizer::read(folder_ / "t"), 1, {});
+  const auto tokens = Tokens::open(folder_ / "b.tokens");
+  EXPECT_EQ(all_of(*tokens), (Numbers{256, 'a', 'b', 257, 256, 'c', 257}));
+  EXPECT_EQ(tokens->documents()[1], 4);
+}
+
 TEST_F(TokenFiles, OursIsTheDocumentedLayout) {
   std::string expected = "CAUTOKEN" + bytes_of({1, 1}, 4) + bytes_of({256}, 8) + Tokenizer::bytes().fingerprint();
   expected += std::string("ab\0\0", 4) + std::string(300, 'x') + std::string(1 + 7, '\0');

@@ -14,11 +14,17 @@ namespace cautious::data {
 extern const std::string_view kGpt2Pattern;    // GPT-2, r50k_base, p50k_base, and what we train
 extern const std::string_view kCl100kPattern;  // cl100k_base
 extern const std::string_view kO200kPattern;   // o200k_base
+// As the files of others write them.
+extern const std::string_view kLlama3Pattern;
+extern const std::string_view kQwen2Pattern;
+extern const std::string_view kDigitPattern;   // every digit alone
+extern const std::string_view kDigitsPattern;  // digits together
 
 // May be used by several threads at once.
 class SplitPattern {
  public:
-  // No text: every stretch of text is one piece. A pattern that PCRE2 cannot compile is an Error(Fault::data).
+  // No text: every stretch of text is one piece. Several lines are as many patterns: each cuts the pieces of the one before, as
+  // if each piece were a text. A pattern that PCRE2 cannot compile is an Error(Fault::data).
   explicit SplitPattern(std::string text);
   ~SplitPattern();
 
@@ -28,16 +34,19 @@ class SplitPattern {
   // that is not UTF-8; text on either side of such a run is cut as if it stood alone.
   void each_piece(std::string_view text, const std::function<void(std::string_view piece)>& each) const;
 
-  // Parts of about `size` bytes whose pieces, one part after the other, are the pieces of the whole: one part only if the
-  // pattern is not one of the above. Between two ASCII letters that a space divides all of those cut, before the space.
+  // Parts of about `size` bytes whose pieces, one part after the other, are the pieces of the whole: one part only if one of
+  // the patterns is none of the above. Between two ASCII letters that a space divides all but the last two cut, before the
+  // space, and those do not care.
   std::vector<std::string_view> parts(std::string_view text, std::size_t size) const;
 
  private:
   struct Compiled;
-  void split_valid(std::string_view text, void* match, const std::function<void(std::string_view)>& each) const;
+  using Each = std::function<void(std::string_view)>;
+  class Splitting;
 
   std::string text_;
-  std::unique_ptr<const Compiled> compiled_;
+  std::vector<std::unique_ptr<const Compiled>> steps_;
+  bool cuts_between_words_ = false;
 };
 
 // Bytes of the longest beginning that is UTF-8.

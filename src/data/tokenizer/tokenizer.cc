@@ -1,5 +1,5 @@
-// Merging, encoding, decoding and the byte tokenizer. Long texts are cut where the split pattern cuts anyway (split_pattern.h),
-// so any number of threads gives the same ids.
+// Encoding, decoding and the byte tokenizer. Long texts are cut where no token reaches over (split_pattern.h,
+// sentence_pieces.h), so any number of threads gives the same ids.
 #include "data/tokenizer/tokenizer.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,6 @@
 
 #include <cautious/error.h>
 
-#include "base/hash.h"
 #include "base/parallel.h"
 #include "data/tokenizer/tokenizer_builder.h"
 
@@ -20,79 +19,7 @@ namespace {
 constexpr std::size_t kChunk = 256 * 1024;  // bytes of text that a thread takes at a time
 constexpr std::size_t kSlots = 1 << 15;
 
-std::size_t mixed(Token left, Token right) {
-  std::uint64_t x = (static_cast<std::uint64_t>(left) << 32 | right) * base::kGolden;
-  return static_cast<std::size_t>(x ^ x >> 32);
-}
-
-// std's heaps have the largest on top, hence the reversed order.
-constexpr auto kLater = [](const auto& a, const auto& b) { return std::pair(a.rank, a.part) > std::pair(b.rank, b.part); };
-
 }  // namespace
-
-std::size_t Merges::slot(Token left, Token right) const {
-  const std::size_t mask = table_.size() - 1;
-  std::size_t at = mixed(left, right) & mask;
-  while (table_[at] != kNone && (merges_[table_[at]].left != left || merges_[table_[at]].right != right)) at = (at + 1) & mask;
-  return at;
-}
-
-std::uint32_t Merges::rank(Token left, Token right) const { return table_.empty() ? kNone : table_[slot(left, right)]; }
-
-void Merges::grow() {
-  table_.assign(std::max<std::size_t>(1024, 2 * table_.size()), kNone);
-  for (std::size_t i = 0; i < merges_.size(); ++i)
-    table_[slot(merges_[i].left, merges_[i].right)] = static_cast<std::uint32_t>(i);
-}
-
-bool Merges::add(const Merge& merge) {
-  if (2 * (merges_.size() + 1) > table_.size()) grow();
-  std::uint32_t& at = table_[slot(merge.left, merge.right)];
-  if (at != kNone) return false;
-  at = static_cast<std::uint32_t>(merges_.size());
-  merges_.push_back(merge);
-  return true;
-}
-
-void Merges::look_at(MergeBuffer& buffer, std::uint32_t index) const {
-  MergeBuffer::Part& part = buffer.parts_[index];
-  part.rank = part.next == kNone ? kNone : rank(part.token, buffer.parts_[part.next].token);
-  if (part.rank == kNone) return;
-  buffer.heap_.push_back({part.rank, index});
-  std::push_heap(buffer.heap_.begin(), buffer.heap_.end(), kLater);
-}
-
-void Merges::join(MergeBuffer& buffer, std::uint32_t index) const {
-  auto& parts = buffer.parts_;
-  MergeBuffer::Part& part = parts[index];
-  MergeBuffer::Part& gone = parts[part.next];
-  part.token = merges_[part.rank].made;
-  part.next = gone.next;
-  gone.rank = kNone;
-  if (part.next != kNone) parts[part.next].previous = index;
-  look_at(buffer, index);
-  if (part.previous != kNone) look_at(buffer, part.previous);
-}
-
-void Merges::apply(std::string_view piece, const std::array<Token, 256>& bytes, MergeBuffer& buffer,
-                   std::vector<Token>& out) const {
-  auto& parts = buffer.parts_;
-  auto& heap = buffer.heap_;
-  parts.clear();
-  const auto count = static_cast<std::uint32_t>(piece.size());
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const Token token = bytes[static_cast<unsigned char>(piece[i])];
-    parts.push_back({token, kNone, i == 0 ? kNone : i - 1, i + 1 < count ? i + 1 : kNone});
-  }
-  for (std::uint32_t i = 0; i < count; ++i) look_at(buffer, i);
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), kLater);
-    const MergeBuffer::Candidate first = heap.back();
-    heap.pop_back();
-    if (parts[first.part].rank == first.rank) join(buffer, first.part);
-  }
-  for (std::uint32_t i = count == 0 ? kNone : 0; i != kNone; i = parts[i].next) out.push_back(parts[i].token);
-}
 
 std::size_t PieceCache::slot_of(std::string_view piece) { return std::hash<std::string_view>{}(piece) & (kSlots - 1); }
 
@@ -126,6 +53,15 @@ Tokenizer Tokenizer::named(const std::string& name) { return name == "bytes" ? b
 
 std::int64_t Tokenizer::vocab() const { return static_cast<std::int64_t>(parts_->tokens.size()); }
 Token Tokenizer::document_end() const { return parts_->document_end; }
+std::optional<Token> Tokenizer::beginning() const { return parts_->beginning; }
+
+std::optional<Token> Tokenizer::special(std::string_view name) const {
+  for (const AddedToken& token : parts_->added) {
+    if (token.name == name) return token.id;
+  }
+  return std::nullopt;
+}
+
 const std::vector<std::uint16_t>& Tokenizer::lengths() const { return parts_->lengths; }
 const std::string& Tokenizer::fingerprint() const { return parts_->fingerprint; }
 
@@ -142,20 +78,98 @@ void Tokenizer::Parts::put_back(std::unique_ptr<Workplace> workplace) const {
   free_.push_back(std::move(workplace));
 }
 
-std::vector<Token> Tokenizer::Parts::encode(std::string_view text) const {
-  std::vector<Token> out;
-  out.reserve(text.size() / 3);
-  auto workplace = take_workplace();
-  pattern.each_piece(text, [&](std::string_view piece) {
-    if (const auto known = workplace->cache.find(piece); !known.empty()) {
-      out.insert(out.end(), known.begin(), known.end());
-      return;
+void Marks::add(const AddedToken& token) {
+  if (token.name.empty()) return;
+  auto& names = by_first_byte_[static_cast<unsigned char>(token.name[0])];
+  const auto shorter = [&](const auto& other) { return other.first.size() < token.name.size(); };
+  names.insert(std::find_if(names.begin(), names.end(), shorter), {token.name, token.id});
+  empty_ = false;
+}
+
+std::optional<Marks::Found> Marks::find(std::string_view text) const {
+  for (std::size_t at = 0; !empty_ && at < text.size(); ++at) {
+    for (const auto& [name, id] : by_first_byte_[static_cast<unsigned char>(text[at])]) {
+      if (text.substr(at).starts_with(name)) return Found{at, name.size(), id};
     }
-    const std::size_t before = out.size();
-    merges.apply(piece, bytes, workplace->buffer, out);
-    workplace->cache.keep(piece, std::span(out).subspan(before));
-  });
+  }
+  return std::nullopt;
+}
+
+// Text in stretches of about `size` bytes.
+std::vector<Stretch> Tokenizer::Parts::stretches(std::string_view text, const Marks& marks, std::size_t size) const {
+  std::vector<Stretch> out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto found = marks.find(rest);
+    const std::string_view before = rest.substr(0, found ? found->at : rest.size());
+    if (!before.empty()) {
+      bool prefixed = pieces && pieces->prefixes(before, before.data() == text.data());
+      for (const std::string_view part : pieces ? pieces->parts(before, size) : pattern.parts(before, size))
+        out.push_back({part, std::nullopt, std::exchange(prefixed, false)});
+    }
+    rest.remove_prefix(before.size());
+    if (!found) break;
+    out.push_back({rest.substr(0, found->size), found->id});
+    rest.remove_prefix(found->size);
+  }
+  return out;
+}
+
+void Tokenizer::Parts::encode(const Stretch& stretch, std::vector<Token>& out) const {
+  if (stretch.added) {
+    out.push_back(*stretch.added);
+    return;
+  }
+  auto workplace = take_workplace();
+  const auto add = [&](std::string_view piece) { encode(piece, *workplace, out); };
+  if (pieces) {
+    pieces->each_piece(stretch.text, stretch.prefixed, add);
+  } else if (composed) {
+    pattern.each_piece(to_nfc(stretch.text), add);
+  } else {
+    pattern.each_piece(stretch.text, add);
+  }
   put_back(std::move(workplace));
+}
+
+void Tokenizer::Parts::encode(std::string_view piece, Workplace& workplace, std::vector<Token>& out) const {
+  if (const auto known = workplace.cache.find(piece); !known.empty()) {
+    out.insert(out.end(), known.begin(), known.end());
+    return;
+  }
+  const std::size_t before = out.size();
+  if (const auto found = whole.empty() ? whole.end() : whole.find(std::string(piece)); found != whole.end()) {
+    out.push_back(found->second);
+  } else {
+    begin(piece, workplace.buffer);
+    merges.apply(workplace.buffer, out);
+  }
+  workplace.cache.keep(piece, std::span(out).subspan(before));
+}
+
+void Tokenizer::Parts::begin(std::string_view piece, MergeBuffer& buffer) const {
+  if (pieces) {
+    pieces->begin(piece, bytes, buffer);
+  } else {
+    for (const char c : piece) buffer.add(bytes[static_cast<unsigned char>(c)]);
+  }
+}
+
+std::vector<Token> Tokenizer::Parts::encode(std::string_view text, const Marks& marks, int threads) const {
+  const std::vector<Stretch> all = stretches(text, marks, threads > 1 ? kChunk : text.size());
+  std::vector<Token> out;
+  if (threads <= 1 || all.size() <= 1) {
+    out.reserve(text.size() / 3);
+    for (const Stretch& stretch : all) encode(stretch, out);
+    return out;
+  }
+  std::vector<std::vector<Token>> ids(all.size());
+  const int workers = static_cast<int>(std::min(static_cast<std::size_t>(threads), all.size()));
+  base::parallel_for(all.size(), workers, [&](std::size_t i) { encode(all[i], ids[i]); });
+
+  std::size_t size = 0;
+  for (const auto& some : ids) size += some.size();
+  out.reserve(size);
+  for (const auto& some : ids) out.insert(out.end(), some.begin(), some.end());
   return out;
 }
 
@@ -164,19 +178,10 @@ std::vector<Token> Tokenizer::encode(std::string_view text, int threads) const {
     const auto* const first = reinterpret_cast<const unsigned char*>(text.data());
     return {first, first + text.size()};
   }
-  if (threads <= 1 || text.size() <= kChunk) return parts_->encode(text);
-  const std::vector<std::string_view> pieces = parts_->pattern.parts(text, kChunk);
-  std::vector<std::vector<Token>> tokens(pieces.size());
-  const int workers = static_cast<int>(std::min(static_cast<std::size_t>(threads), pieces.size()));
-  base::parallel_for(pieces.size(), workers, [&](std::size_t i) { tokens[i] = parts_->encode(pieces[i]); });
-
-  std::size_t size = 0;
-  for (const auto& some : tokens) size += some.size();
-  std::vector<Token> out;
-  out.reserve(size);
-  for (const auto& some : tokens) out.insert(out.end(), some.begin(), some.end());
-  return out;
+  return parts_->encode(text, parts_->cut, threads);
 }
+
+std::vector<Token> Tokenizer::encode_marked(std::string_view text) const { return parts_->encode(text, parts_->marked, 1); }
 
 std::string Tokenizer::decode(std::span<const Token> tokens) const {
   std::string out;

@@ -17,7 +17,7 @@ namespace {
 
 struct Published {
   std::string_view name, pattern;
-  std::vector<SpecialToken> special;
+  std::vector<std::pair<Token, std::string>> special;
 };
 
 const std::vector<Published>& published() {
@@ -91,7 +91,7 @@ Rank rank_of_line(std::string_view line, const std::string& where) {
 // Ranks must be dense but for the ids of special tokens: a hole means that lines are missing.
 void check_no_hole(const std::vector<bool>& seen, const Published& kind, const std::string& file) {
   for (std::size_t id = 0; id < seen.size(); ++id) {
-    const bool special = std::any_of(kind.special.begin(), kind.special.end(), [&](const auto& s) { return s.id == id; });
+    const bool special = std::any_of(kind.special.begin(), kind.special.end(), [&](const auto& s) { return s.first == id; });
     if (!seen[id] && !special)
       base::refuse_content(file, fmt::format("no line has rank {}; the largest is {}", id, seen.size() - 1));
   }
@@ -107,8 +107,10 @@ Tokenizer read_tiktoken(const std::filesystem::path& path) {
   const std::string file = path.string();
   TokenizerBuilder builder{std::string(kind.pattern)};
   std::vector<bool> seen;
-  for (const SpecialToken& token : kind.special) check_content(file, builder.add_special(token.id, token.name));
-  each_line(base::read_file(path), [&](std::size_t number, std::string_view line) {
+  const std::string text = base::read_file(path);
+  builder.expect(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+  for (const auto& [id, name] : kind.special) check_content(file, builder.add_special(id, name));
+  each_line(text, [&](std::size_t number, std::string_view line) {
     const std::string where = fmt::format("{}:{}", file, number);
     Rank rank = rank_of_line(line, where);
     check_content(where, builder.add_token(rank.rank, std::move(rank.bytes)));
@@ -139,18 +141,24 @@ Tokenizer Tokenizer::read(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     if (is_file(path / "tokenizer.json")) return read_tokenizer_json(path / "tokenizer.json");
+    if (is_file(path / "tokenizer.bin")) return read_llama2c_file(path / "tokenizer.bin");
     if (is_file(path / "encoder.json") && is_file(path / "vocab.bpe"))
       return read_gpt2_files(path / "encoder.json", path / "vocab.bpe");
-    base::refuse_content(path.string(), "this folder has no tokenizer: neither tokenizer.json nor encoder.json with vocab.bpe");
+    base::refuse_content(path.string(),
+                         "this folder has no tokenizer: no tokenizer.json, no tokenizer.bin, no encoder.json with vocab.bpe");
   }
   if (!std::filesystem::exists(path, ignored))
-    base::refuse_content(base::in_quotes(path.string()),
-                         "no such tokenizer; give 'bytes', a tokenizer.json, a .tiktoken file, or a folder with one; "
-                         "'cautious data get gpt2-bpe' or '... tiktoken' prints such paths");
+    base::refuse_content(
+        base::in_quotes(path.string()),
+        "no such tokenizer; give 'bytes', a tokenizer.json, a tokenizer.bin, a .tiktoken file, or a folder with one; "
+        "'cautious data get gpt2-bpe' or '... tiktoken' prints such paths");
   if (path.extension() == ".tiktoken") return read_tiktoken(path);
   if (path.extension() == ".json") return read_tokenizer_json(path);
-  base::refuse_content(path.string(),
-                       "the name does not say what tokenizer it is; valid: a .json or .tiktoken file, or a folder with one");
+  if (path.extension() == ".bin") return read_llama2c_file(path);
+  if (path.extension() == ".gguf") return read_gguf_tokenizer(path);
+  base::refuse_content(
+      path.string(),
+      "the name does not say what tokenizer it is; valid: a .json, .bin, .gguf or .tiktoken file, or a folder with one");
 }
 
 }  // namespace cautious::data
