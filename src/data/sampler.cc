@@ -59,16 +59,20 @@ std::int64_t Stream::fingerprint() const {
   return static_cast<std::int64_t>(hash >> 1);
 }
 
-void Stream::copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const {
+void Stream::copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                  std::span<std::int64_t> starts) const {
   const auto count = static_cast<std::int64_t>(tokens.size());
-  if (target.size() != tokens.size() || first < 0 || count >= size_ || first > size_ - count - 1)
-    throw Error(Fault::usage, fmt::format("{} tokens from {} on and {} targets wanted of a stream of {}", count, first,
-                                          target.size(), size_));
+  if (target.size() != tokens.size() || starts.size() != tokens.size() || first < 0 || count >= size_ ||
+      first > size_ - count - 1)
+    throw Error(Fault::usage, fmt::format("{} tokens from {} on, {} targets and {} starts wanted of a stream of {}", count,
+                                          first, target.size(), starts.size(), size_));
   if (count == 0) return;
   read(first, tokens);
   std::copy(tokens.begin() + 1, tokens.end(), target.begin());
   read(first + count, target.last(1));
   mask_beginnings(first, target);
+  starts[0] = 0;
+  for (std::size_t i = 1; i < starts.size(); ++i) starts[i] = target[i - 1] < 0 ? static_cast<std::int64_t>(i) : starts[i - 1];
 }
 
 std::size_t Stream::piece_at(std::int64_t position) const {
@@ -116,10 +120,11 @@ std::int64_t Sampler::first_of(std::int64_t number) const {
   return static_cast<std::int64_t>(base::mix64(key) % offsets) + static_cast<std::int64_t>(window) * length_;
 }
 
-void Sampler::sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const {
+void Sampler::sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                       std::span<std::int64_t> starts) const {
   if (static_cast<std::int64_t>(tokens.size()) != length_)
     throw Error(Fault::usage, fmt::format("room for {} tokens; sequences have {}", tokens.size(), length_));
-  stream_->copy(first_of(number), tokens, target);
+  stream_->copy(first_of(number), tokens, target, starts);
 }
 
 std::vector<std::int64_t> fixed_windows(const Stream& stream, std::int64_t length, std::int64_t count) {

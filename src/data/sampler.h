@@ -26,9 +26,11 @@ class Stream {
   Token largest() const;
   // Of the size and some thousand tokens all over the stream: another text has another one, but for chance. Not negative.
   std::int64_t fingerprint() const;
-  // tokens[i] = stream[first + i], target[i] = stream[first + i + 1], or -1 where that one begins another document or file.
-  // Both have the same length n; first + n + 1 <= size().
-  void copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const;
+  // tokens[i] = stream[first + i], target[i] = stream[first + i + 1], or -1 where that one begins another document or file;
+  // starts[i] is where among the tokens the document of tokens[i] begins, 0 if it began before. All have the same length n;
+  // first + n + 1 <= size().
+  void copy(std::int64_t first, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+            std::span<std::int64_t> starts) const;
 
  private:
   std::size_t piece_at(std::int64_t position) const;
@@ -48,7 +50,8 @@ class Sampler {
   // A stream with fewer than length + 1 tokens is an Error(Fault::data) with both numbers.
   Sampler(const Stream& stream, std::int64_t length, std::uint64_t seed);
 
-  void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target) const;
+  void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                std::span<std::int64_t> starts) const;
   std::int64_t first_of(std::int64_t number) const;  // first token of that window
   std::int64_t per_epoch() const { return per_epoch_; }
 

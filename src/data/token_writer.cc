@@ -36,6 +36,7 @@ class TokenWriter {
                                             tokenizer.fingerprint()));
     std::copy(tokenizer.fingerprint().begin(), tokenizer.fingerprint().end(), start.tokenizer.begin());
     width_ = start.width;
+    if (const auto first = tokenizer.beginning()) beginning_.push_back(*first);
     file_.write(std::as_bytes(std::span(&start, 1)));
     const auto& lengths = tokenizer.lengths();
     single_bytes_ = std::all_of(lengths.begin(), lengths.end(), [](auto length) { return length <= 1; });
@@ -66,6 +67,7 @@ class TokenWriter {
   // A token that is one byte cannot reach over a cut; otherwise only whole documents give the right tokens.
   void add_large(std::string_view document) {
     documents_.push_back(end_.tokens);
+    append(beginning_);
     for (const std::size_t step = single_bytes_ ? kBatchBytes : document.size(); !document.empty();) {
       const std::string_view part = document.substr(0, step);
       append(tokenizer_.encode(part, threads_));
@@ -81,6 +83,7 @@ class TokenWriter {
     std::vector<Token> all;
     for (const auto& tokens : encoded) {
       documents_.push_back(end_.tokens + all.size());
+      all.insert(all.end(), beginning_.begin(), beginning_.end());
       all.insert(all.end(), tokens.begin(), tokens.end());
       all.push_back(tokenizer_.document_end());
     }
@@ -110,6 +113,7 @@ class TokenWriter {
   }
 
   const Tokenizer& tokenizer_;
+  std::vector<Token> beginning_;  // of every document
   int threads_;
   base::AtomicFile file_;
   std::uint64_t width_ = 0;

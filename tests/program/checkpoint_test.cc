@@ -188,7 +188,9 @@ TEST_F(Checkpoints, KilledInsideTheCallersPart) {
 TEST_F(Checkpoints, Find) {
   const std::string name = "'" + directory_.string() + "'";
   EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint(directory_); }),
-            name + " holds no checkpoint; looked for checkpoints/step_* (of a run) and for model.safetensors with config.json");
+            name +
+                " holds no checkpoint; looked for checkpoints/step_* (of a run), for config.json with model.safetensors or its "
+                "index, and for a .bin of llama2.c");
   write(10), write(200);
   EXPECT_EQ(run::find_checkpoint(directory_), folder() / "step_00000200");
   EXPECT_EQ(run::find_checkpoint(folder() / "step_00000010"), folder() / "step_00000010");
@@ -198,8 +200,8 @@ TEST_F(Checkpoints, Find) {
   EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint(directory_); }),
             "'" + (folder() / "step_00000200").string() + "' has no model.safetensors with config.json");
   EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint("nowhere"); }),
-            "'nowhere' is not a directory: No such file or directory; expected a run directory or a folder with "
-            "model.safetensors and config.json");
+            "'nowhere' is not a directory: No such file or directory; expected a run directory, a folder with config.json and "
+            "model.safetensors or its index, a .gguf, a .bin of llama2.c, or a known model");
 }
 
 }  // namespace checkpoint_test

@@ -16,12 +16,13 @@ namespace corpus_test {
 using Numbers = std::vector<std::int64_t>;
 
 struct Window {
-  Numbers tokens, target;
+  Numbers tokens, target, starts;
 };
 
 Window window(const Stream& stream, std::int64_t first, std::int64_t count) {
-  Window out{Numbers(static_cast<std::size_t>(count)), Numbers(static_cast<std::size_t>(count))};
-  stream.copy(first, out.tokens, out.target);
+  const Numbers room(static_cast<std::size_t>(count));
+  Window out{room, room, room};
+  stream.copy(first, out.tokens, out.target, out.starts);
   return out;
 }
 
@@ -92,23 +93,26 @@ TEST_F(CorpusFiles, ManyDocumentsAreSplitBetweenThem) {
   EXPECT_EQ(open(spec({"b.jsonl"}, 0.5)).train.size(), 114);
 }
 
-TEST_F(CorpusFiles, NoTargetCrossesADocumentOrFile) {
+TEST_F(CorpusFiles, NoTargetCrossesADocumentOrFileAndEachTokenKnowsItsStart) {
   write("a.jsonl", "{\"text\":\"ab\"}\n{\"text\":\"\"}\n{\"text\":\"c\"}\n");  // a b 0 | 0 | c 0
   write("b.bin", bytes_of({7, 8}, 2));
   write("c.txt", "d");
   const Stream stream = open_stream(spec({"a.jsonl", "b.bin", "c.txt"}), Tokenizer::bytes(), {});
   ASSERT_EQ(stream.size(), 10);
   const Numbers tokens = {'a', 'b', 0, 0, 'c', 0, 7, 8, 'd', 0}, target = {'b', 0, -1, -1, 0, -1, 8, -1, 0};
+  const Numbers starts = {0, 0, 0, 3, 4, 4, 6, 6, 8};
   EXPECT_EQ(stream.largest(), static_cast<Token>('d'));
   for (std::int64_t first = 0; first < 9; ++first) {
     for (std::int64_t count = 0; first + count + 1 <= 10; ++count) {
       const Window got = window(stream, first, count);
       EXPECT_EQ(got.tokens, Numbers(tokens.begin() + first, tokens.begin() + first + count));
       EXPECT_EQ(got.target, Numbers(target.begin() + first, target.begin() + first + count)) << first << " " << count;
+      for (std::size_t i = 0; i < got.starts.size(); ++i)
+        EXPECT_EQ(got.starts[i], std::max<std::int64_t>(0, starts[static_cast<std::size_t>(first) + i] - first)) << first;
     }
   }
   EXPECT_TRUE(has(line_of(Fault::usage, [&] { window(stream, 0, 10); }),
-                  "10 tokens from 0 on and 10 targets wanted of a stream of 10"));
+                  "10 tokens from 0 on, 10 targets and 10 starts wanted of a stream of 10"));
   EXPECT_NE(line_of(Fault::usage, [&] { window(stream, -1, 2); }), "");
   EXPECT_NE(line_of(Fault::usage, [&] { window(stream, 9, 1); }), "");
 }
@@ -244,8 +248,8 @@ TEST_F(CorpusFiles, TheFirstTokensOnly) {
     const Corpus corpus = open_corpus(some, Tokenizer::bytes(), {});
     EXPECT_EQ(corpus.train.size(), count);
     EXPECT_EQ(corpus.validation.size(), open_corpus(spec({"a.txt", "b.txt"}, 0.25), Tokenizer::bytes(), {}).validation.size());
-    std::vector<std::int64_t> tokens(static_cast<std::size_t>(count) - 1), target(tokens.size());
-    corpus.train.copy(0, tokens, target);
+    std::vector<std::int64_t> tokens(static_cast<std::size_t>(count) - 1), target = tokens, starts = tokens;
+    corpus.train.copy(0, tokens, target, starts);
     EXPECT_EQ(tokens.front(), '0');
     EXPECT_EQ(target.back(), count == 2 ? '1' : count == 11 ? 0 : 'b');
   }

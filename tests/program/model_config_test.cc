@@ -126,6 +126,44 @@ TEST(ModelConfig, UntiedOutputIsAnotherMatrix) {
   EXPECT_EQ(untied.flops_per_token, tied.flops_per_token);  // the embedding is looked up, not multiplied
 }
 
+TEST(ModelConfig, ModelsOfOthersHaveTheirParameters) {
+  model::ModelConfig config;
+  config.norm = model::NormKind::layer_affine;
+  config.rope_base = 0;
+  config.gated = false;
+  config.learned_positions = config.qkv_bias = config.o_bias = config.ffn_bias = true;
+  const auto shapes = shapes_by_name(config);
+  EXPECT_EQ(shapes.size(), 2U + 2 * 16 + 2);
+  EXPECT_EQ(shapes.at("model.position_embeddings.weight"), (Sides{128, 64}));
+  EXPECT_EQ(shapes.at("model.norm.bias"), (Sides{64}));
+  const std::string layer = "model.layers.1.";
+  for (const char* name : {"input_layernorm.bias", "post_attention_layernorm.bias", "self_attn.q_proj.bias",
+                           "self_attn.k_proj.bias", "self_attn.v_proj.bias", "self_attn.o_proj.bias", "mlp.down_proj.bias"}) {
+    EXPECT_EQ(shapes.at(layer + name), (Sides{64})) << name;
+  }
+  EXPECT_EQ(shapes.at(layer + "mlp.up_proj.bias"), (Sides{176}));
+  EXPECT_EQ(shapes.count(layer + "mlp.gate_proj.weight"), 0U);
+  const model::ModelSize size = size_of(config, 1, 10, false);
+  EXPECT_EQ(size.embedding, (256 + 128) * 64);
+  // Positions are looked up.
+  const std::int64_t matrices = 2 * (4 * 64 * 64 + 2 * 64 * 176) + 256 * 64;
+  EXPECT_EQ(size.flops_per_token, static_cast<double>(6 * matrices + 12 * 2 * 64 * 10 / 2));
+}
+
+TEST(ModelConfig, AWindowSavesOperations) {
+  model::ModelConfig config;
+  config.layers = 4;
+  const auto attention = [&](std::int64_t window, std::int64_t full_every) {
+    model::ModelConfig other = config;
+    other.window = window, other.full_every = full_every;
+    return (size_of(other, 1, 100, false).flops_per_token - size_of(config, 1, 100, false).flops_per_token) / (12.0 * 64);
+  };
+  EXPECT_EQ(attention(100, 0), 0);
+  EXPECT_EQ(attention(200, 2), 0);
+  EXPECT_NEAR(attention(20, 0), 4 * (18 - 50), 1e-9);  // 18 of 100 tokens on average
+  EXPECT_NEAR(attention(20, 2), 2 * (18 - 50), 1e-9);
+}
+
 TEST(ModelConfig, SizesByHand) {
   const model::ModelConfig config = model::preset("nano-100k");
   const model::ModelSize size = size_of(config, 3, 10, false);
@@ -148,6 +186,14 @@ TEST(ModelConfig, NonsenseIsOneLineWithFieldAndValue) {
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.head_size = 33; }),
             "head_size of the model is 33; rotary positions (rope_base 10000) need an even number");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.head_size = 33, c.rope_base = 0; }), "");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.learned_positions = true; }),
+            "the model has learned_positions and rotary ones (rope_base 10000); set rope_base to 0");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.full_every = 2; }),
+            "full_every of the model is 2, but there is no window; set window too");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.rope_scaling = model::RopeScaling::linear, c.rope_base = 0; }),
+            "rope_scaling of the model is linear, but rope_base is 0; valid: none");
+  EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.rope_scaling = model::RopeScaling::llama3, c.rope_low = 4; }),
+            "rope_low of the model is 4; valid: less than rope_high 4");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.attention_softcap = -1; }),
             "attention_softcap of the model is -1; valid: [0, inf)");
   EXPECT_EQ(fault_of([](model::ModelConfig& c) { c.logit_softcap = -0.5; }),

@@ -4,21 +4,20 @@
 #include <functional>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
+
+#include "base/fields.h"
 
 namespace cautious::model {
 namespace model_family_test {
 
 using Json = nlohmann::json;
 
-auto fields(const model::ModelConfig& c) {
-  return std::tie(c.vocab, c.width, c.layers, c.heads, c.kv_heads, c.head_size, c.hidden, c.context, c.norm, c.post_norm,
-                  c.qk_norm, c.query_scale, c.ffn_bias, c.output_bias, c.tied, c.activation, c.rope_base, c.attention_softcap,
-                  c.logit_softcap, c.norm_eps, c.init);
-}
+std::string fields(const model::ModelConfig& c) { return base::to_line(base::fields_of(c)); }
 
 bool survives(const model::ModelConfig& c) {
   return fields(model::from_config_json(model::to_config_json(c, 0), "config.json")) == fields(c);
@@ -83,6 +82,25 @@ TEST(ModelFamily, WhatIsWrittenReadsBackTheSame) {
       [](model::ModelConfig& c) { c.norm_eps = 3e-7; },
       [](model::ModelConfig& c) { c.init = model::Init::xavier; },
       [](model::ModelConfig& c) { c.vocab = 1, c.layers = 1, c.context = 1; },
+      [](model::ModelConfig& c) { c.norm = model::NormKind::layer_affine; },
+      [](model::ModelConfig& c) { c.qkv_bias = true; },
+      [](model::ModelConfig& c) { c.qkv_bias = c.o_bias = true; },
+      [](model::ModelConfig& c) { c.gated = false; },
+      [](model::ModelConfig& c) { c.embedding_scale = !c.embedding_scale; },
+      [](model::ModelConfig& c) { c.learned_positions = true, c.rope_base = 0; },
+      [](model::ModelConfig& c) { c.score_size = 7.5; },
+      [](model::ModelConfig& c) { c.window = 9; },
+      [](model::ModelConfig& c) { c.window = 9, c.full_every = 2; },
+      [](model::ModelConfig& c) { c.rope_scaling = model::RopeScaling::linear, c.rope_factor = 2.5; },
+      [](model::ModelConfig& c) {
+        c.rope_scaling = model::RopeScaling::llama3, c.rope_factor = 8, c.rope_low = 1.5, c.rope_high = 3, c.rope_original = 77;
+      },
+      [](model::ModelConfig& c) { c.norm = model::NormKind::rms_offset, c.query_scale = c.ffn_bias = c.output_bias = false; },
+      [](model::ModelConfig& c) {
+        c.norm = model::NormKind::rms_offset, c.query_scale = c.ffn_bias = c.output_bias = false, c.window = 5,
+        c.full_every = 2;
+        c.score_size = 12, c.activation = model::Activation::silu;
+      },
   };
   for (const char* name : {"nano-100k", "gemma-15m", "olmo-1b", "qwen3-0.6b"}) {
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -107,6 +125,33 @@ TEST(ModelFamily, AFamilyIsOnlyWhatItsCodeComputes) {
   EXPECT_EQ(family_with("nano-1m", [](model::ModelConfig& c) { c.qk_norm = true; }), "qwen3");
   EXPECT_EQ(family_with("nano-1m", [](model::ModelConfig& c) { c.output_bias = true; }), "cautious");
   EXPECT_EQ(family_with("nano-1m", [](model::ModelConfig& c) { c.rope_base = 0; }), "cautious");
+}
+
+TEST(ModelFamily, FamiliesOfOthersAreWrittenAsWhatTheyAre) {
+  const auto family_with = [](const std::function<void(model::ModelConfig&)>& change) {
+    model::ModelConfig config = model::preset("nano-100k");
+    change(config);
+    EXPECT_TRUE(survives(config)) << model::to_config_json(config, 0);
+    return std::string(model::family_of(config)) + " " + written(config).at("architectures").at(0).get<std::string>();
+  };
+  const auto to_gemma = [](model::ModelConfig& c) {
+    c.norm = model::NormKind::rms_offset, c.embedding_scale = true, c.activation = model::Activation::gelu;
+  };
+  EXPECT_EQ(family_with([](auto& c) { c.qkv_bias = c.o_bias = true; }), "llama LlamaForCausalLM");
+  EXPECT_EQ(family_with([](auto& c) { c.window = 64; }), "mistral MistralForCausalLM");
+  EXPECT_EQ(family_with([](auto& c) { c.qkv_bias = true; }), "qwen2 Qwen2ForCausalLM");
+  EXPECT_EQ(family_with([](auto& c) { c.qkv_bias = true, c.window = 64; }), "qwen2 Qwen2ForCausalLM");
+  EXPECT_EQ(family_with([](auto& c) { c.qk_norm = true, c.window = 64; }), "qwen3 Qwen3ForCausalLM");
+  EXPECT_EQ(family_with(to_gemma), "gemma GemmaForCausalLM");
+  EXPECT_EQ(family_with([&](auto& c) {
+              to_gemma(c);
+              c.post_norm = true, c.window = 64, c.full_every = 2, c.score_size = 16, c.attention_softcap = 50;
+            }),
+            "gemma2 Gemma2ForCausalLM");
+  EXPECT_EQ(family_with([](auto& c) { c.o_bias = true; }), "cautious CautiousForCausalLM");
+  EXPECT_EQ(family_with([](auto& c) { c.window = 64, c.full_every = 2; }), "cautious CautiousForCausalLM");
+  EXPECT_EQ(family_with([](auto& c) { c.norm = model::NormKind::layer_affine, c.gated = false; }),
+            "cautious CautiousForCausalLM");
 }
 
 TEST(ModelFamily, LlamaHasTheKeysOfLlama) {
@@ -160,21 +205,69 @@ TEST(ModelFamily, AForeignLlamaIsUnderstood) {
   EXPECT_TRUE(model::from_config_json(json.dump(), "config.json").ffn_bias);
 }
 
+TEST(ModelFamily, WindowsAreThoseOfTheFamily) {
+  Json json = foreign();
+  json["model_type"] = "mistral";
+  EXPECT_EQ(model::from_config_json(json.dump(), "config.json").window, 4096);  // where its file does not say
+  json["sliding_window"] = nullptr;
+  EXPECT_EQ(model::from_config_json(json.dump(), "config.json").window, 0);
+  json["layer_types"] = Json::array();
+  for (int i = 0; i < 22; ++i) json["layer_types"].push_back("full_attention");
+  EXPECT_EQ(fault(json.dump()), "");
+  json["sliding_window"] = 16;
+  EXPECT_NE(fault(json.dump()).find("'layer_types' is"), std::string::npos);
+  json.erase("layer_types");
+  json["model_type"] = "qwen2";
+  EXPECT_EQ(model::from_config_json(json.dump(), "config.json").window, 0);
+  json["use_sliding_window"] = true;
+  json["max_window_layers"] = 0;
+  EXPECT_EQ(model::from_config_json(json.dump(), "config.json").window, 16);
+  json["max_window_layers"] = 22;
+  EXPECT_EQ(model::from_config_json(json.dump(), "config.json").window, 0);
+  json["max_window_layers"] = 11;
+  EXPECT_EQ(fault(json.dump()),
+            "run/config.json: 'max_window_layers' is '11', which our models do not have; valid: 0, or all 22 layers");
+}
+
 TEST(ModelFamily, WhatOurModelsLackIsRefusedWithKeyAndValue) {
-  EXPECT_EQ(fault_with("attention_bias", true),
-            "run/config.json: 'attention_bias' is 'true', which our models do not have; valid: false");
-  EXPECT_EQ(fault_with("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}),
-            "run/config.json: 'rope_scaling' is '{\"factor\":2.0,\"type\":\"linear\"}', which our models do not have; "
-            "valid: rope_type default");
-  EXPECT_NE(fault_with("rope_parameters", {{"rope_type", "llama3"}}).find("'rope_parameters' is"), std::string::npos);
+  EXPECT_EQ(fault_with("rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}),
+            "run/config.json: 'rope_scaling' is '{\"factor\":2.0,\"type\":\"dynamic\"}', which our models do not have; "
+            "valid: rope_type default, linear, llama3");
+  EXPECT_EQ(fault_with("rope_parameters", {{"rope_type", "llama3"}}), "run/config.json: there is no key 'factor'");
+  EXPECT_EQ(fault_with("rope_scaling", {{"type", "linear"}, {"factor", 2.0}, {"beta_fast", 32}}),
+            "run/config.json: 'beta_fast' is not a key of rope_scaling that we know; remove it if the model computes the same "
+            "without it");
   EXPECT_EQ(fault_with("hidden_act", "gelu"),
             "run/config.json: 'hidden_act' is '\"gelu\"', which our models do not have; valid: silu, gelu_pytorch_tanh");
   EXPECT_NE(fault_with("partial_rotary_factor", 0.5).find("'partial_rotary_factor' is '0.5'"), std::string::npos);
-  EXPECT_NE(fault_with("use_sliding_window", true).find("'use_sliding_window' is 'true'"), std::string::npos);
   EXPECT_NE(fault_with("layer_types", {"full_attention", "sliding_attention"}).find("'layer_types' is"), std::string::npos);
   EXPECT_NE(fault_with("quantization_config", {{"bits", 4}}).find("valid: absent"), std::string::npos);
   EXPECT_EQ(fault_with("clip_qkv", nullptr), "");
   EXPECT_EQ(fault_with("partial_rotary_factor", 1), "");
+}
+
+TEST(ModelFamily, UnknownKeysAreRefusedByName) {
+  for (const char* key :
+       {"clip_qkv", "sliding_window", "use_sliding_window", "attn_logit_softcapping", "norm_scale", "qk_norm"}) {
+    EXPECT_EQ(
+        fault_with(key, 8),
+        fmt::format("run/config.json: '{}' is not a key of a model of the type llama that we know; remove it if the model "
+                    "computes the same without it",
+                    key));
+  }
+  Json ours = written(model::preset("gemma-15m"));
+  ours["activatoin"] = "silu";
+  EXPECT_NE(fault(ours.dump()).find("'activatoin' is not a key of a model of the type cautious"), std::string::npos);
+}
+
+TEST(ModelFamily, OldDescriptionsOfOursMeanWhatTheyMeant) {
+  const model::ModelConfig config = model::preset("gemma-15m");
+  Json ours = written(config);
+  for (const char* key : {"qkv_bias", "o_bias", "gated", "embedding_scale", "learned_positions", "score_size", "window",
+                          "full_every", "rope_scaling", "rope_factor", "rope_low", "rope_high", "rope_original"}) {
+    EXPECT_EQ(ours.erase(key), 1U) << key;
+  }
+  EXPECT_EQ(fields(model::from_config_json(ours.dump(), "config.json")), fields(config));
 }
 
 TEST(ModelFamily, MissingAndIllTypedKeysAreNamed) {
@@ -196,7 +289,8 @@ TEST(ModelFamily, MissingAndIllTypedKeysAreNamed) {
             "run/config.json: heads of the model is 32, which kv_heads 5 does not divide");
   EXPECT_EQ(fault_with("rms_norm_eps", 2), "run/config.json: norm_eps of the model is 2; valid: (0, 1)");
   EXPECT_EQ(fault_with("model_type", "lama"),
-            "run/config.json: no model_type named 'lama'; did you mean 'llama'? choices: llama, olmo, qwen3, cautious");
+            "run/config.json: no model_type named 'lama'; did you mean 'llama'? choices: llama, mistral, "
+            "qwen2, qwen3, olmo, gemma, gemma2, gpt2, cautious");
   EXPECT_EQ(fault_with("cautious_init", "zero"),
             "run/config.json: no cautious_init named 'zero'; choices: truncated-normal, xavier, mitchell");
   Json ours = written(model::preset("gemma-15m"));

@@ -208,9 +208,9 @@ TEST_F(RunConfigTest, KeysInOrderOfTheirSections) {
     }
     return base::join(sections);
   };
-  EXPECT_EQ(sections_of(typed({})), "task, model, data, optimizer, schedule, train, eval, checkpoint, log");
+  EXPECT_EQ(sections_of(typed({})), "task, model, data, lora, optimizer, schedule, train, eval, checkpoint, log");
   EXPECT_EQ(sections_of(typed({{"optimizer.name", "muon"}})),
-            "task, model, data, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log");
+            "task, model, data, lora, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log");
 }
 
 TEST(RunConfigDerived, SequencesAreAsLongAsTheContextUnlessSet) {

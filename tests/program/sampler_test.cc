@@ -68,9 +68,10 @@ TEST_F(Samplers, EveryTokenIsReachedInSomeEpoch) {
 TEST_F(Samplers, SequencesAreWindowsOfTheStream) {
   const Stream stream = counting(1000);
   const Sampler sampler(stream, 16, 9);
-  Numbers tokens(16), target(16);
+  Numbers tokens(16), target(16), starts(16);
   for (std::int64_t number = 0; number < 200; ++number) {
-    sampler.sequence(number, tokens, target);
+    sampler.sequence(number, tokens, target, starts);
+    EXPECT_EQ(starts, Numbers(16));
     for (std::size_t i = 0; i < 16; ++i) {
       ASSERT_EQ(tokens[i], sampler.first_of(number) + static_cast<std::int64_t>(i));
       ASSERT_EQ(target[i], tokens[i] + 1);
@@ -155,7 +156,7 @@ TEST_F(Samplers, Refusals) {
   EXPECT_EQ(sampler.first_of(1'000'000'000'000), 0);
   EXPECT_TRUE(has(line_of(Fault::usage, [&] { sampler.first_of(-1); }), "sequence number -1"));
   Numbers few(5);
-  EXPECT_TRUE(has(line_of(Fault::usage, [&] { sampler.sequence(0, few, few); }), "room for 5 tokens; sequences have 63"));
+  EXPECT_TRUE(has(line_of(Fault::usage, [&] { sampler.sequence(0, few, few, few); }), "room for 5 tokens; sequences have 63"));
 }
 
 TEST_F(Samplers, FixedWindowsAreEvenAndApart) {

