@@ -16,6 +16,11 @@ namespace {
 
 constexpr double kMostParameters = 1e15;  // keeps every count inside 64 bits
 
+void add_norm(std::vector<Shape>& list, const ModelConfig& c, const std::string& name) {
+  if (c.norm != NormKind::layer) list.push_back({name + ".weight", {c.width}});
+  if (c.norm == NormKind::layer_affine) list.push_back({name + ".bias", {c.width}});
+}
+
 // The parameters of one layer, in the order in which a tree of modules lists them: a module's own before its children's.
 void add_layer(std::vector<Shape>& list, const ModelConfig& c, std::int64_t number) {
   const std::string layer = fmt::format("model.layers.{}.", number);
@@ -23,44 +28,52 @@ void add_layer(std::vector<Shape>& list, const ModelConfig& c, std::int64_t numb
   const auto add = [&](std::string_view name, std::vector<std::int64_t> sides) {
     list.push_back({layer + std::string(name), std::move(sides)});
   };
-  const auto add_norm = [&](std::string_view name) {
-    if (c.norm != NormKind::layer) add(name, {c.width});
-  };
-  const auto add_linear = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+  const auto add_linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
     add(name + ".weight", {out, in});
-    if (c.ffn_bias) add(name + ".bias", {out});
+    if (bias) add(name + ".bias", {out});
   };
-  add_norm("input_layernorm.weight");
+  add_norm(list, c, layer + "input_layernorm");
   if (c.query_scale) add("self_attn.query_scale", {c.head_size});
-  add("self_attn.q_proj.weight", {queries, c.width});
-  add("self_attn.k_proj.weight", {keys, c.width});
-  add("self_attn.v_proj.weight", {keys, c.width});
-  add("self_attn.o_proj.weight", {c.width, queries});
+  add_linear("self_attn.q_proj", queries, c.width, c.qkv_bias);
+  add_linear("self_attn.k_proj", keys, c.width, c.qkv_bias);
+  add_linear("self_attn.v_proj", keys, c.width, c.qkv_bias);
+  add_linear("self_attn.o_proj", c.width, queries, c.o_bias);
   if (c.qk_norm) add("self_attn.q_norm.weight", {c.head_size});
   if (c.qk_norm) add("self_attn.k_norm.weight", {c.head_size});
-  add_norm("post_attention_layernorm.weight");
-  if (c.post_norm) add_norm("pre_feedforward_layernorm.weight");
-  add_linear("mlp.gate_proj", c.hidden, c.width);
-  add_linear("mlp.up_proj", c.hidden, c.width);
-  add_linear("mlp.down_proj", c.width, c.hidden);
-  if (c.post_norm) add_norm("post_feedforward_layernorm.weight");
+  add_norm(list, c, layer + "post_attention_layernorm");
+  if (c.post_norm) add_norm(list, c, layer + "pre_feedforward_layernorm");
+  if (c.gated) add_linear("mlp.gate_proj", c.hidden, c.width, c.ffn_bias);
+  add_linear("mlp.up_proj", c.hidden, c.width, c.ffn_bias);
+  add_linear("mlp.down_proj", c.width, c.hidden, c.ffn_bias);
+  if (c.post_norm) add_norm(list, c, layer + "post_feedforward_layernorm");
 }
 
 std::vector<Shape> list_parameters(const ModelConfig& c) {
   std::vector<Shape> list{{"model.embed_tokens.weight", {c.vocab, c.width}}};
+  if (c.learned_positions) list.push_back({"model.position_embeddings.weight", {c.context, c.width}});
   for (std::int64_t number = 0; number < c.layers; ++number) add_layer(list, c, number);
-  if (c.norm != NormKind::layer) list.push_back({"model.norm.weight", {c.width}});
+  add_norm(list, c, "model.norm");
   if (!c.tied) list.push_back({"lm_head.weight", {c.vocab, c.width}});
   if (c.output_bias) list.push_back({"lm_head.bias", {c.vocab}});
   return list;
 }
 
+bool is_position(const Shape& shape) { return shape.name.starts_with("model.position_embeddings."); }
+
 bool belongs_to_ends(const Shape& shape) {
-  return shape.name.starts_with("model.embed_tokens.") || shape.name.starts_with("lm_head.");
+  return shape.name.starts_with("model.embed_tokens.") || is_position(shape) || shape.name.starts_with("lm_head.");
 }
 
 // What a norm keeps of a row besides its input: the factor, and a layer norm the mean.
-double per_row(const ModelConfig& c) { return c.norm == NormKind::layer ? 2 : 1; }
+double per_row(const ModelConfig& c) { return c.norm == NormKind::layer || c.norm == NormKind::layer_affine ? 2 : 1; }
+
+// Keys that a query sees on average over a sequence, summed over the layers.
+double seen_keys(const ModelConfig& c, double sequence) {
+  const auto layers = static_cast<double>(c.layers), window = static_cast<double>(c.window);
+  if (c.window == 0 || window >= sequence) return layers * sequence / 2;  // half: causal
+  const auto full = static_cast<double>(c.full_every == 0 ? 0 : c.layers / c.full_every);
+  return full * sequence / 2 + (layers - full) * window * (1 - window / (2 * sequence));
+}
 
 // Numbers per token that the fused operations of one layer keep for its backward pass. Each tensor counts once, however many
 // operations keep it: the output of a norm, for one, is kept by the products that follow.
@@ -73,7 +86,7 @@ double kept_by_layer(const ModelConfig& c) {
   kept += queries + 2 * keys + queries + heads;              // attention: q, k, v, its output, logarithms of the softmax's sums
   if (c.qk_norm) kept += queries + keys + heads + kv_heads;  // q and k before their norms
   if (c.query_scale) kept += queries;                        // q before its factor
-  kept += 3 * hidden;                                        // gate, up, their gated product
+  kept += (c.gated ? 3 : 2) * hidden;                        // gate, up, their gated product
   if (c.post_norm) kept += 2 * (width + per_row(c));         // inputs of the norms after the sub-layers
   return kept;
 }
@@ -81,6 +94,24 @@ double kept_by_layer(const ModelConfig& c) {
 // The same for what follows the layers: the final norm's input and output, the loss's gradient by the latter (made with the
 // loss). The gradient of the output matrix counts with the gradients.
 double kept_by_end(const ModelConfig& c) { return 3 * static_cast<double>(c.width) + per_row(c); }
+
+void check_positions(const ModelConfig& c) {
+  const auto refuse_model = [](const std::string& what) { throw Error(Fault::usage, what); };
+  if (c.learned_positions && c.rope_base > 0) {
+    refuse_model(
+        fmt::format("the model has learned_positions and rotary ones (rope_base {}); set rope_base to 0", c.rope_base));
+  }
+  if (c.full_every > 0 && c.window == 0) {
+    refuse_model(fmt::format("full_every of the model is {}, but there is no window; set window too", c.full_every));
+  }
+  if (c.rope_scaling == RopeScaling::none) return;
+  if (c.rope_base == 0) {
+    refuse_model(fmt::format("rope_scaling of the model is {}, but rope_base is 0; valid: none", name_of(c.rope_scaling)));
+  }
+  if (c.rope_scaling == RopeScaling::llama3 && c.rope_low >= c.rope_high) {
+    refuse_model(fmt::format("rope_low of the model is {}; valid: less than rope_high {}", c.rope_low, c.rope_high));
+  }
+}
 
 std::int64_t to_whole(double number) { return static_cast<std::int64_t>(std::min(number, 9e18)); }
 
@@ -102,6 +133,7 @@ void check(const ModelConfig& c) {
     throw Error(Fault::usage, fmt::format("head_size of the model is {}; rotary positions (rope_base {}) need an even number",
                                           c.head_size, c.rope_base));
   }
+  check_positions(c);
   double parameters = 0;
   for (const Shape& shape : list_parameters(c)) parameters += entries(shape);
   if (parameters > kMostParameters) {
@@ -125,11 +157,11 @@ ModelSize size_of(const ModelConfig& config, std::int64_t batch, std::int64_t se
     parameters += count;
     if (belongs_to_ends(shape)) ends += count;
     // Tied, the embedding is a factor of the output product; else it is only looked up.
-    const bool looked_up = !config.tied && shape.name.starts_with("model.embed_tokens.");
+    const bool looked_up = is_position(shape) || (!config.tied && shape.name.starts_with("model.embed_tokens."));
     if (shape.sides.size() == 2 && !looked_up) factors += count;
   }
   const auto queries = static_cast<double>(config.heads * config.head_size);
-  const double attention = 12 * layers * queries * static_cast<double>(sequence) / 2;  // half: causal
+  const double attention = 12 * queries * seen_keys(config, static_cast<double>(sequence));
 
   // Recomputing keeps the layers' inputs, and in the backward pass one layer's all. Tokens and targets have 8 bytes.
   const double layer = kept_by_layer(config);

@@ -23,6 +23,12 @@ class Decoder {
   at::Tensor feed(std::span<const std::int64_t> tokens);
   std::int64_t position() const;  // tokens in the cache
 
+  // The same, but the hidden states [n, width] after every one of the tokens, for Transformer::logits_of(). They must fit into
+  // the context.
+  at::Tensor feed_all(std::span<const std::int64_t> tokens);
+  // Forgets the tokens from `position` on: a text is fed once and continued in several ways.
+  void rewind(std::int64_t position);
+
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;

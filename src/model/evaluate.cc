@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 
@@ -55,10 +56,10 @@ std::vector<Row> judge_all(const Transformer& model, const at::Tensor& hidden, c
   return rows;
 }
 
-void check_set(const ModelConfig& config, const EvaluationSet& set, std::int64_t batch) {
+void check_set(const ModelConfig& config, const Windows& set, std::int64_t batch) {
   if (batch < 1) throw Error(Fault::usage, fmt::format("batch is {}; valid: at least 1", batch));
-  if (set.windows.empty()) throw Error(Fault::usage, "there is no window to evaluate");
-  const auto largest = static_cast<std::int64_t>(set.stream->largest());
+  if (set.count == 0) throw Error(Fault::usage, "there is no window to evaluate");
+  const auto largest = static_cast<std::int64_t>(set.largest);
   if (largest >= config.vocab) {
     throw Error(Fault::data, fmt::format("the data has the token {}, but the model's vocabulary is {}: it was "
                                          "made with another tokenizer",
@@ -72,24 +73,42 @@ void check_set(const ModelConfig& config, const EvaluationSet& set, std::int64_t
 
 }  // namespace
 
+void EvaluationSet::copy(std::size_t window, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                         std::span<std::int64_t> starts) const {
+  stream->copy(windows[window], tokens, target, starts);
+  if (!once || window == 0) return;
+  const std::int64_t counted = std::clamp<std::int64_t>(windows[window - 1] + length - windows[window], 0, length);
+  std::fill(target.begin(), target.begin() + counted, -1);
+}
+
+Windows windows_of(const EvaluationSet& set) {
+  return {std::ssize(set.windows), set.length, set.stream->largest(), set.lengths,
+          [&set](std::size_t window, auto tokens, auto target, auto starts) { set.copy(window, tokens, target, starts); }};
+}
+
 Evaluation evaluate(Transformer& model, const EvaluationSet& set, std::int64_t batch,
+                    const std::function<void(double part)>& between) {
+  return evaluate(model, windows_of(set), batch, between);
+}
+
+Evaluation evaluate(Transformer& model, const Windows& set, std::int64_t batch,
                     const std::function<void(double part)>& between) {
   check_set(model.config(), set, batch);
   const at::NoGradGuard no_grad;
-  const auto windows = static_cast<std::int64_t>(set.windows.size());
+  const std::int64_t windows = set.count;
   const std::size_t length = static_cast<std::size_t>(set.length);
   double nats = 0, bytes = 0;
   std::int64_t targets = 0, correct = 0;
   for (std::int64_t first = 0; first < windows; first += batch) {
     const std::int64_t count = std::min(batch, windows - first);
-    const at::Tensor tokens = at::empty({count, set.length}, at::kLong), target = at::empty({count, set.length}, at::kLong);
-    auto* const inputs = tokens.data_ptr<std::int64_t>();
+    const at::Tensor windows_of_batch = at::empty({3, count, set.length}, at::kLong);
+    const at::Tensor tokens = windows_of_batch[0], target = windows_of_batch[1], starts = windows_of_batch[2];
     auto* const outputs = target.data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t at = i * set.length;
-      set.stream->copy(set.windows[first + i], std::span(inputs + at, length), std::span(outputs + at, length));
+      const auto row = [&](const at::Tensor& of) { return std::span(of.data_ptr<std::int64_t>() + i * set.length, length); };
+      set.copy(static_cast<std::size_t>(first + i), row(tokens), row(target), row(starts));
     }
-    const std::vector<Row> rows = judge_all(model, model.hidden(tokens), outputs);
+    const std::vector<Row> rows = judge_all(model, model.hidden(tokens, starts), outputs);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (outputs[i] < 0) continue;
       nats += rows[i].nats;

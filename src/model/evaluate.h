@@ -23,10 +23,30 @@ struct EvaluationSet {
   std::vector<std::int64_t> windows;       // first tokens (data::fixed_windows)
   std::int64_t length;                     // T
   std::span<const std::uint16_t> lengths;  // bytes of every token id; empty if not known
+  bool once = false;                       // of overlapping windows in order, a target counts in the first that has it
+
+  // Tokens and targets of a window, and where their documents begin; -1 is a target that does not count.
+  void copy(std::size_t window, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+            std::span<std::int64_t> starts) const;
 };
 
-// Batches of `batch` windows. Sums are in double and in the windows' order: the same for any batch. `between` is called
-// between batches with the part done.
+// Any windows, as a function of their number.
+struct Windows {
+  std::int64_t count, length;
+  data::Token largest;                     // of all tokens and targets
+  std::span<const std::uint16_t> lengths;  // bytes of every token id; empty if not known
+  std::function<void(std::size_t window, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                     std::span<std::int64_t> starts)>
+      copy;
+};
+
+// Those of a set, which must outlive them.
+Windows windows_of(const EvaluationSet& set);
+
+// Batches of `batch` windows; what is predicted in a document depends on that document alone. Sums are in double and in the
+// windows' order: the same for any batch. `between` is called between batches with the part done.
+Evaluation evaluate(Transformer& model, const Windows& windows, std::int64_t batch,
+                    const std::function<void(double part)>& between = {});
 Evaluation evaluate(Transformer& model, const EvaluationSet& set, std::int64_t batch,
                     const std::function<void(double part)>& between = {});
 

@@ -1,9 +1,11 @@
-// Keys and defaults are those of the families' own config.json. Where a file can say what our model does not do, it is refused:
-// the weights would load and mean something else.
+// Reading: keys and defaults are those of the families' own config.json. Where a file can say what our model does not do, it is
+// refused, and so is every key that we do not know: the weights would load and mean something else.
 #include "model/family.h"
 
-#include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -16,53 +18,71 @@
 namespace cautious::model {
 namespace {
 
-constexpr double kOlmoEps = 1e-5;  // part of that architecture, not of its config.json
-constexpr std::array<std::string_view, 4> kFamilies{"llama", "olmo", "qwen3", "cautious"};
-constexpr const char* kInitKey = "cautious_init";  // ours; other tools pass over it
+// What changes nothing that a model computes from its tokens, once it is trained.
+constexpr auto kPassedOver = std::to_array<std::string_view>(
+    {"architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "use_cache", "_name_or_path",
+     // tokens
+     "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "decoder_start_token_id",
+     // training
+     "initializer_range", "attention_dropout", "hidden_dropout", "residual_dropout", "embedding_dropout", "attn_pdrop",
+     "embd_pdrop", "resid_pdrop", "gradient_checkpointing", "pretraining_tp",
+     // how others compute and report it
+     "_attn_implementation", "attn_implementation", "cache_implementation", "output_attentions", "output_hidden_states",
+     "return_dict", "reorder_and_upcast_attn", "is_llama_config", "transformers.js_config", "unsloth_version",
+     // heads of other tasks
+     "task_specific_params", "id2label", "label2id", "summary_type", "summary_use_proj", "summary_activation",
+     "summary_proj_to_labels", "summary_first_dropout"});
+
+void read_scaling(const Keys& keys, const char* name, const Json& value, ModelConfig& c) {
+  const Keys inner(value);
+  std::string kind = "default";
+  inner.maybe("type", kind);
+  inner.maybe("rope_type", kind);
+  inner.maybe("rope_theta", c.rope_base);
+  inner.only("partial_rotary_factor", 1.0);
+  if (kind == "linear" || kind == "llama3") {
+    c.rope_scaling = kind == "linear" ? RopeScaling::linear : RopeScaling::llama3;
+    inner.require("factor", c.rope_factor);
+  } else if (kind != "default") {
+    keys.unsupported(name, value, "rope_type default, linear, llama3");
+  }
+  if (kind == "llama3") {
+    inner.require("low_freq_factor", c.rope_low);
+    inner.require("high_freq_factor", c.rope_high);
+    inner.require("original_max_position_embeddings", c.rope_original);
+  }
+  inner.no_others(name, {});
+}
 
 // Newer files have the base of the rotation in an object of its own, older ones beside it.
 void read_rotation(const Keys& keys, ModelConfig& c) {
   keys.maybe("rope_theta", c.rope_base);
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const Json* found = keys.find(key);
-    if (found == nullptr) continue;
-    const auto plain = [&](const char* name) { return !found->contains(name) || (*found)[name] == "default"; };
-    if (!found->is_object() || !plain("type") || !plain("rope_type")) keys.unsupported(key, *found, "rope_type default");
-    const Keys inner(*found);
-    inner.maybe("rope_theta", c.rope_base);
-    inner.only("partial_rotary_factor", 1.0);
-  }
   keys.only("partial_rotary_factor", 1.0);
+  keys.only("rope_interleaved", false);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (const Json* found = keys.find(key)) read_scaling(keys, key, *found, c);
+  }
 }
 
-void read_activation(const Keys& keys, ModelConfig& c) {
-  std::string name = "silu";
-  keys.maybe("hidden_act", name);
+void read_activation(const Keys& keys, const char* key, std::string name, ModelConfig& c) {
+  keys.maybe(key, name);
   if (name == "silu" || name == "swish") {
     c.activation = Activation::silu;
   } else if (name == "gelu_pytorch_tanh" || name == "gelu_new") {
     c.activation = Activation::gelu;
   } else {
-    keys.unsupported("hidden_act", name, "silu, gelu_pytorch_tanh");
+    keys.unsupported(key, name, "silu, gelu_pytorch_tanh");
   }
 }
 
-void refuse_what_we_lack(const Keys& keys) {
-  keys.only("attention_bias", false);
-  keys.only("use_sliding_window", false);
-  keys.only("clip_qkv", nullptr);
-  keys.only("quantization_config", nullptr);
-  const Json* kinds = keys.find("layer_types");
-  const auto full = [](const Json& kind) { return kind == "full_attention"; };
-  if (kinds != nullptr && !(kinds->is_array() && std::all_of(kinds->begin(), kinds->end(), full))) {
-    keys.unsupported("layer_types", *kinds, "full_attention in every layer");
-  }
+void read_attention_bias(const Keys& keys, ModelConfig& c) {
+  keys.maybe("attention_bias", c.qkv_bias);
+  c.o_bias = c.qkv_bias;
 }
 
-ModelConfig read_known(const Keys& keys, std::string_view family) {
+// The sizes, in words that all but GPT-2 have in common, and rotary positions.
+ModelConfig read_sides(const Keys& keys) {
   ModelConfig c;
-  c.tied = false;  // the families' own default
-  refuse_what_we_lack(keys);
   keys.require("vocab_size", c.vocab);
   keys.require("hidden_size", c.width);
   keys.require("intermediate_size", c.hidden);
@@ -71,102 +91,182 @@ ModelConfig read_known(const Keys& keys, std::string_view family) {
   keys.require("max_position_embeddings", c.context);
   c.kv_heads = c.heads;
   keys.maybe("num_key_value_heads", c.kv_heads);
-  c.head_size = family == "qwen3" ? 128 : c.width / c.heads;
+  c.head_size = c.width / c.heads;
   keys.maybe("head_dim", c.head_size);
+  c.tied = false;
   keys.maybe("tie_word_embeddings", c.tied);
   keys.maybe(kInitKey, c.init);
-  read_activation(keys, c);
   read_rotation(keys, c);
-  if (family == "llama") {
-    keys.maybe("mlp_bias", c.ffn_bias);
-  } else {
-    keys.only("mlp_bias", false);
-  }
-  if (family == "olmo") {
-    c.norm = NormKind::layer;
-    c.norm_eps = kOlmoEps;
-  } else {
-    keys.require("rms_norm_eps", c.norm_eps);
-  }
-  c.qk_norm = family == "qwen3";
   return c;
 }
+
+ModelConfig read_llama(const Keys& keys) {
+  ModelConfig c = read_sides(keys);
+  keys.require("rms_norm_eps", c.norm_eps);
+  read_activation(keys, "hidden_act", "silu", c);
+  read_attention_bias(keys, c);
+  keys.maybe("mlp_bias", c.ffn_bias);
+  return c;
+}
+
+ModelConfig read_mistral(const Keys& keys) {
+  ModelConfig c = read_sides(keys);
+  keys.require("rms_norm_eps", c.norm_eps);
+  read_activation(keys, "hidden_act", "silu", c);
+  keys.only("attention_bias", false);
+  if (!keys.contains("sliding_window")) c.window = 4096;  // its default; null is none
+  keys.maybe("sliding_window", c.window);
+  return c;
+}
+
+// Layers from max_window_layers on have the window, if it is used at all.
+void read_qwen_window(const Keys& keys, ModelConfig& c) {
+  bool used = false;
+  std::int64_t window = 0, full = c.layers;
+  keys.maybe("use_sliding_window", used);
+  keys.maybe("sliding_window", window);
+  keys.maybe("max_window_layers", full, {0, 1e9, false, false});
+  if (!used || full >= c.layers) return;
+  if (full > 0) keys.unsupported("max_window_layers", full, fmt::format("0, or all {} layers", c.layers));
+  keys.require("sliding_window", c.window);
+}
+
+ModelConfig read_qwen2(const Keys& keys) {
+  ModelConfig c = read_sides(keys);
+  keys.require("rms_norm_eps", c.norm_eps);
+  read_activation(keys, "hidden_act", "silu", c);
+  c.qkv_bias = true;
+  read_qwen_window(keys, c);
+  keys.only("use_mrope", false);
+  return c;
+}
+
+ModelConfig read_qwen3(const Keys& keys) {
+  ModelConfig c = read_sides(keys);
+  if (keys.find("head_dim") == nullptr) c.head_size = 128;
+  keys.require("rms_norm_eps", c.norm_eps);
+  read_activation(keys, "hidden_act", "silu", c);
+  read_attention_bias(keys, c);
+  c.qk_norm = true;
+  read_qwen_window(keys, c);
+  return c;
+}
+
+ModelConfig read_olmo(const Keys& keys) {
+  ModelConfig c = read_sides(keys);
+  c.norm = NormKind::layer;
+  c.norm_eps = kOlmoEps;
+  read_activation(keys, "hidden_act", "silu", c);
+  read_attention_bias(keys, c);
+  keys.only("clip_qkv", nullptr);
+  return c;
+}
+
+ModelConfig read_gemma(const Keys& keys) {
+  ModelConfig c = read_sides(keys);
+  c.tied = true;
+  keys.maybe("tie_word_embeddings", c.tied);
+  keys.require("head_dim", c.head_size);
+  keys.require("rms_norm_eps", c.norm_eps);
+  (void)keys.find("hidden_act");  // in older files; it was never in effect
+  read_activation(keys, "hidden_activation", "gelu_pytorch_tanh", c);
+  read_attention_bias(keys, c);
+  c.norm = NormKind::rms_offset;
+  c.embedding_scale = true;
+  return c;
+}
+
+ModelConfig read_gemma2(const Keys& keys) {
+  ModelConfig c = read_gemma(keys);
+  c.post_norm = true;
+  keys.require("query_pre_attn_scalar", c.score_size);
+  keys.require("sliding_window", c.window);
+  (void)keys.find("sliding_window_size");  // the same in older files
+  c.full_every = kGemma2FullEvery;
+  keys.maybe("attn_logit_softcapping", c.attention_softcap);
+  keys.maybe("final_logit_softcapping", c.logit_softcap);
+  return c;
+}
+
+ModelConfig read_gpt2(const Keys& keys) {
+  ModelConfig c;
+  keys.require("vocab_size", c.vocab);
+  keys.require("n_embd", c.width);
+  keys.require("n_layer", c.layers);
+  keys.require("n_head", c.heads);
+  keys.require("n_positions", c.context);
+  keys.only("n_ctx", c.context);
+  c.kv_heads = c.heads;
+  c.head_size = c.width / c.heads;
+  c.hidden = 4 * c.width;
+  keys.maybe("n_inner", c.hidden);
+  c.norm_eps = 1e-5;
+  keys.maybe("layer_norm_epsilon", c.norm_eps);
+  read_activation(keys, "activation_function", "gelu_new", c);
+  keys.only("scale_attn_weights", true);
+  keys.only("scale_attn_by_inverse_layer_idx", false);
+  keys.only("add_cross_attention", false);
+  keys.maybe("tie_word_embeddings", c.tied);
+  c.norm = NormKind::layer_affine;
+  c.rope_base = 0;
+  c.gated = false;
+  c.learned_positions = c.qkv_bias = c.o_bias = c.ffn_bias = true;
+  return c;
+}
+
+ModelConfig read_cautious(const Keys& keys) {
+  ModelConfig c;
+  bool later = false;  // than the first checkpoints, which lack the key
+  base::each_field(c, [&](auto& of, const auto& field) {
+    const std::string name(field.name);
+    later = later || name == "qkv_bias";
+    if (!later) keys.demand(name.c_str());
+    if constexpr (std::is_same_v<decltype(of.*field.member), std::int64_t&>) {
+      keys.maybe(name.c_str(), of.*field.member, field.range);
+    } else {
+      keys.maybe(name.c_str(), of.*field.member);
+    }
+  });
+  if (keys.find("embedding_scale") == nullptr) c.embedding_scale = c.norm == NormKind::rms_offset;
+  return c;
+}
+
+// Where a file lists the layers' kinds, they are those that its other keys say.
+void check_layer_types(const Keys& keys, const ModelConfig& c) {
+  const Json* const kinds = keys.find("layer_types");
+  if (kinds == nullptr) return;
+  Json expected = Json::array();
+  for (std::int64_t layer = 1; layer <= c.layers; ++layer) {
+    const bool full = c.window == 0 || (c.full_every > 0 && layer % c.full_every == 0);
+    expected.push_back(full ? "full_attention" : "sliding_attention");
+  }
+  if (*kinds != expected) keys.unsupported("layer_types", *kinds, expected.dump());
+}
+
+struct Family {
+  std::string_view name;
+  ModelConfig (*read)(const Keys& keys);
+};
+constexpr std::array kFamilies{
+    Family{"llama", read_llama},   Family{"mistral", read_mistral}, Family{"qwen2", read_qwen2},
+    Family{"qwen3", read_qwen3},   Family{"olmo", read_olmo},       Family{"gemma", read_gemma},
+    Family{"gemma2", read_gemma2}, Family{"gpt2", read_gpt2},       Family{"cautious", read_cautious}};
 
 ModelConfig read_model(const Keys& keys) {
+  std::array<std::string_view, kFamilies.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kFamilies[i].name;
   std::string type;
   keys.require("model_type", type);
-  const std::string_view family = kFamilies[base::index_of_name("model_type", type, kFamilies)];
-  ModelConfig c;
-  if (family == "cautious") {
-    base::each_field(c, [&](auto& of, const auto& field) { keys.require(std::string(field.name).c_str(), of.*field.member); });
-  } else {
-    c = read_known(keys, family);
-  }
+  const Family& family = kFamilies[base::index_of_name("model_type", type, names)];
+  const ModelConfig c = family.read(keys);
   check(c);
+  check_layer_types(keys, c);
+  keys.only("quantization_config", nullptr);
+  keys.no_others("a model of the type " + type, kPassedOver);
   return c;
-}
-
-Json known_json(const ModelConfig& c, std::string_view family) {
-  const char* architecture = family == "llama"   ? "LlamaForCausalLM"
-                             : family == "qwen3" ? "Qwen3ForCausalLM"
-                                                 : "OlmoForCausalLM";
-  Json json{{"architectures", {architecture}},
-            {"model_type", family},
-            {"vocab_size", c.vocab},
-            {"hidden_size", c.width},
-            {"intermediate_size", c.hidden},
-            {"num_hidden_layers", c.layers},
-            {"num_attention_heads", c.heads},
-            {"num_key_value_heads", c.kv_heads},
-            {"head_dim", c.head_size},
-            {"max_position_embeddings", c.context},
-            {"hidden_act", c.activation == Activation::silu ? "silu" : "gelu_pytorch_tanh"},
-            {"rope_theta", c.rope_base},
-            {"rope_scaling", nullptr},
-            {"attention_bias", false},
-            {"attention_dropout", 0.0},
-            {"tie_word_embeddings", c.tied}};
-  if (family == "llama") json["mlp_bias"] = c.ffn_bias;
-  if (family == "qwen3") json["use_sliding_window"] = false;
-  if (family == "olmo") {
-    json["clip_qkv"] = nullptr;
-  } else {
-    json["rms_norm_eps"] = c.norm_eps;
-  }
-  json["initializer_range"] = 0.02;
-  json[kInitKey] = std::string(cautious::name_of(c.init));
-  json["use_cache"] = true;
-  return json;
 }
 
 }  // namespace
-
-std::string_view family_of(const ModelConfig& c) {
-  const bool plain =
-      !c.post_norm && !c.query_scale && !c.output_bias && c.rope_base > 0 && c.attention_softcap == 0 && c.logit_softcap == 0;
-  if (plain && c.norm == NormKind::rms && !c.qk_norm) return "llama";
-  if (plain && c.norm == NormKind::rms && !c.ffn_bias) return "qwen3";
-  const bool whole_heads = c.heads * c.head_size == c.width;  // OLMo has no head_dim of its own
-  if (plain && c.norm == NormKind::layer && c.norm_eps == kOlmoEps && !c.qk_norm && !c.ffn_bias && whole_heads) return "olmo";
-  return "cautious";
-}
-
-std::string to_config_json(const ModelConfig& config, std::int64_t document_end) {
-  check(config);
-  const std::string_view family = family_of(config);
-  Json json;
-  if (family == "cautious") {
-    json = {{"architectures", {"CautiousForCausalLM"}}, {"model_type", family}};
-    base::each_field(config, [&](auto& of, const auto& field) { json[std::string(field.name)] = to_json(of.*field.member); });
-  } else {
-    json = known_json(config, family);
-  }
-  json["torch_dtype"] = "float32";
-  json["bos_token_id"] = document_end;
-  json["eos_token_id"] = document_end;
-  json["pad_token_id"] = nullptr;
-  return json.dump(2) + "\n";
-}
 
 ModelConfig from_config_json(std::string_view text, const std::string& file) {
   return read_described<ModelConfig>(text, file, read_model);

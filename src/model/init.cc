@@ -1,9 +1,16 @@
-// Initial values of a Transformer's parameters.
+// Initial values of a Transformer's parameters: random ones, or those of a file.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "base/parallel.h"
 #include "model/random_fill.h"
 #include "model/transformer.h"
 
@@ -45,6 +52,18 @@ void fill(const ModelConfig& config, const Shape& shape, std::uint64_t seed, std
   }
 }
 
+// What one list has and the other has not, if they differ.
+void check_same(const std::vector<Shape>& shapes, const std::vector<Shape>& stored, const WeightSource& source) {
+  if (shapes == stored) return;
+  const auto left_over = [](const std::vector<Shape>& all, const std::vector<Shape>& others) {
+    return std::ranges::find_if(all, [&](const Shape& shape) { return std::ranges::count(others, shape) == 0; });
+  };
+  const auto ours = left_over(shapes, stored);
+  const Shape& first = ours != shapes.end() ? *ours : *left_over(stored, shapes);
+  throw Error(Fault::usage, fmt::format("the model is not that of {}: '{}' differs; leave the keys of the model to it",
+                                        source.path().string(), first.name));
+}
+
 }  // namespace
 
 void fill_initial(const ModelConfig& config, const Shape& shape, std::uint64_t seed, std::span<float> values) {
@@ -53,6 +72,34 @@ void fill_initial(const ModelConfig& config, const Shape& shape, std::uint64_t s
 
 void fill_initial(const ModelConfig& config, const Shape& shape, std::uint64_t seed, std::span<double> values) {
   fill(config, shape, seed, values);
+}
+
+std::vector<at::Tensor> initial_values(const ModelConfig& config, std::uint64_t seed, at::ScalarType type) {
+  if (type != at::kFloat && type != at::kDouble) {
+    throw Error(Fault::usage, fmt::format("model's type is {}; choices: Float, Double", c10::toString(type)));
+  }
+  std::vector<at::Tensor> values;
+  for (const Shape& shape : parameter_shapes(config)) {
+    const at::Tensor tensor = values.emplace_back(at::empty(shape.sides, at::TensorOptions(type)));
+    const auto size = static_cast<std::size_t>(tensor.numel());
+    if (type == at::kFloat) {
+      fill_initial(config, shape, seed, std::span(tensor.data_ptr<float>(), size));
+    } else {
+      fill_initial(config, shape, seed, std::span(tensor.data_ptr<double>(), size));
+    }
+  }
+  return values;
+}
+
+std::vector<at::Tensor> stored_values(const WeightSource& source, const ModelConfig& config) {
+  const std::vector<Shape> shapes = parameter_shapes(config);
+  check_same(shapes, parameter_shapes(source.config()), source);
+  std::vector<at::Tensor> values;
+  for (const Shape& shape : shapes) values.push_back(at::empty(shape.sides, at::kFloat));
+  base::parallel_for(shapes.size(), at::get_num_threads(), [&](std::size_t i) {
+    source.read(shapes[i], std::span(values[i].data_ptr<float>(), static_cast<std::size_t>(values[i].numel())));
+  });
+  return values;
 }
 
 }  // namespace cautious::model

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,16 +39,19 @@ class Keys {
   }
 
   const Json* find(const char* key) const {
+    asked_.insert(key);
     const auto at = object_.find(key);
     return at == object_.end() || at->is_null() ? nullptr : &*at;
   }
+  // null too.
+  bool contains(const char* key) const { return object_.contains(key); }
 
   // A missing key leaves the value as it is.
-  void maybe(const char* key, std::int64_t& value) const {
+  void maybe(const char* key, std::int64_t& value, const Range& range = kSize) const {
     const Json* found = find(key);
     if (found == nullptr) return;
-    const bool inside = found->is_number_integer() && kSize.contains(found->get<double>());
-    if (!inside) wrong(key, *found, "a whole number in " + to_string(kSize));
+    const bool inside = found->is_number_integer() && range.contains(found->get<double>());
+    if (!inside) wrong(key, *found, "a whole number in " + to_string(range));
     value = found->get<std::int64_t>();
   }
   void maybe(const char* key, double& value) const {
@@ -86,11 +91,27 @@ class Keys {
     values = found->get<std::vector<Value>>();
   }
 
+  void demand(const char* key) const {
+    if (find(key) == nullptr) refuse(fmt::format("there is no key '{}'", key));
+  }
   template <class Value>
   void require(const char* key, Value& value) const {
-    if (find(key) == nullptr) refuse(fmt::format("there is no key '{}'", key));
+    demand(key);
     maybe(key, value);
   }
+
+  // Throws an Error that names the first key which was neither asked for above nor is one of these; `what` has the keys.
+  void no_others(std::string_view what, std::span<const std::string_view> passed_over) const {
+    for (const auto& item : object_.items()) {
+      const bool known = asked_.contains(item.key()) || std::ranges::find(passed_over, item.key()) != passed_over.end();
+      if (known || item.value().is_null()) continue;
+      refuse(fmt::format("{} is not a key of {} that we know; remove it if the model computes the same without it",
+                         base::in_quotes(item.key()), what));
+    }
+  }
+
+  // Every key with its value.
+  auto items() const { return object_.items(); }
 
   // Throws an Error that names the first key which is none of these.
   void all_among(std::span<const std::string_view> names) const {
@@ -116,6 +137,7 @@ class Keys {
   static constexpr Range kSize{1, 1e9, false, false};
 
   const Json& object_;
+  mutable std::set<std::string, std::less<>> asked_;
 };
 
 // read(keys) of the object that a file's text is. Whatever is wrong is an Error(Fault::data) that begins with `file`.

@@ -18,7 +18,7 @@ constexpr ModelConfig gemma(std::int64_t width, std::int64_t layers, std::int64_
   c.hidden = 8 * width;
   c.context = 2048;
   c.norm = NormKind::rms_offset;
-  c.post_norm = c.query_scale = c.ffn_bias = c.output_bias = true;
+  c.post_norm = c.query_scale = c.ffn_bias = c.output_bias = c.embedding_scale = true;
   c.activation = Activation::gelu;
   c.attention_softcap = 50;
   c.logit_softcap = 30;

@@ -3,21 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <set>
-#include <system_error>
+#include <string_view>
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
-#include <fmt/format.h>
 
-#include <cautious/error.h>
-
-#include "base/text.h"
-#include "model/family.h"
+#include "base/files.h"
+#include "model/weight_files.h"
 
 namespace cautious::model {
 namespace {
@@ -32,55 +26,26 @@ constexpr std::array kTypes{Type{"F32", at::kFloat}, Type{"BF16", at::kBFloat16}
 // Counts are whole numbers, all else is not.
 bool is_count(const Shape& shape) { return shape.name.ends_with("num_batches_tracked"); }
 
-const Type* find_type(std::string_view name) {
-  for (const Type& type : kTypes) {
-    if (type.name == name) return &type;
-  }
-  return nullptr;
-}
+// Of a type that held_against() has accepted.
+at::ScalarType type_named(std::string_view name) { return std::ranges::find(kTypes, name, &Type::name)->type; }
 
-std::string_view name_of_type(at::ScalarType type) {
-  return std::find_if(kTypes.begin(), kTypes.end(), [&](const Type& known) { return known.type == type; })->name;
-}
-
-[[noreturn]] void refuse_weights(const std::filesystem::path& file, const std::string& what) {
-  throw Error(Fault::data, fmt::format("checkpoint {}: {}", file.string(), what));
-}
-
-std::string in_brackets(const std::vector<std::int64_t>& sides) { return fmt::format("[{}]", fmt::join(sides, ", ")); }
+std::string_view name_of_type(at::ScalarType type) { return std::ranges::find(kTypes, type, &Type::type)->name; }
 
 // Throws unless the file has exactly these tensors.
 void check_tensors(const base::Safetensors& stored, const std::vector<Shape>& shapes, const std::filesystem::path& file) {
-  constexpr const char* kOther = "it has another architecture";
   std::set<std::string_view> names;
   for (const Shape& shape : shapes) {
     names.insert(shape.name);
-    const base::TensorInfo* found = stored.find(shape.name);
-    if (found == nullptr) {
-      refuse_weights(
-          file, fmt::format("no tensor '{}', which the model has as {}; {}", shape.name, in_brackets(shape.sides), kOther));
-    }
-    if (found->shape != shape.sides) {
-      refuse_weights(file, fmt::format("tensor '{}' is {}, the model has {}; {}", shape.name, in_brackets(found->shape),
-                                       in_brackets(shape.sides), kOther));
-    }
-    const bool whole = found->type == "I64";
-    if (find_type(found->type) == nullptr || whole != is_count(shape)) {
-      refuse_weights(file, fmt::format("tensor '{}' has the type {}; valid: {}", shape.name, found->type,
-                                       is_count(shape) ? "I64" : "F32, BF16, F16, F64"));
-    }
+    held_against(stored, shape, is_count(shape) ? "I64" : kRealTypes, file);
   }
   for (const base::TensorInfo& tensor : stored.tensors()) {
-    if (!names.contains(tensor.name)) {
-      refuse_weights(file, fmt::format("tensor {} {} is not in the model; {}", base::in_quotes(tensor.name),
-                                       in_brackets(tensor.shape), kOther));
-    }
+    if (!names.contains(tensor.name)) refuse_left_over(tensor, file);
   }
 }
 
 // A copy of its own: bytes in the file need not be aligned for their type.
 at::Tensor tensor_of(const base::Safetensors& stored, const base::TensorInfo& info) {
-  at::Tensor tensor = at::empty(info.shape, at::TensorOptions(find_type(info.type)->type));
+  at::Tensor tensor = at::empty(info.shape, at::TensorOptions(type_named(info.type)));
   const std::span<const std::byte> bytes = stored.data(info);
   std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
   return tensor;
@@ -97,19 +62,6 @@ void copy_into(const ::torch::nn::Module& model, const base::Safetensors& stored
   const at::NoGradGuard no_grad;
   each_tensor(
       model, [&](const std::string& name, const at::Tensor& tensor) { tensor.copy_(tensor_of(stored, stored.require(name))); });
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw Error(Fault::data, fmt::format("{}: cannot read: {}", path.string(), std::generic_category().message(errno)));
-  return text;
-}
-
-std::filesystem::path weights_in(const std::filesystem::path& checkpoint) {
-  std::error_code error;
-  const std::filesystem::path averaged = checkpoint / kAveraged;
-  return std::filesystem::exists(averaged, error) ? averaged : checkpoint / "model.safetensors";
 }
 
 }  // namespace
@@ -134,19 +86,14 @@ void load_weights(::torch::nn::Module& model, const std::filesystem::path& file)
   copy_into(model, stored);
 }
 
-std::shared_ptr<Transformer> load_model(const std::filesystem::path& checkpoint) {
-  const std::filesystem::path description = checkpoint / "config.json", file = weights_in(checkpoint);
-  const ModelConfig config = from_config_json(text_of(description), description.string());
-  const base::Safetensors stored = base::Safetensors::read(file);
-  check_tensors(stored, parameter_shapes(config), file);
-  auto model = std::make_shared<Transformer>(config, 0);
-  copy_into(*model, stored);
-  return model;
+std::shared_ptr<Transformer> load_model(const std::filesystem::path& path, RunOptions options) {
+  const auto source = open_weights(path);
+  return std::make_shared<Transformer>(*source, source->config(), options);
 }
 
 LoadedClassifier load_classifier(const std::filesystem::path& checkpoint) {
   const std::filesystem::path description = checkpoint / "config.json", file = weights_in(checkpoint);
-  LoadedClassifier loaded{nullptr, image_model_from_json(text_of(description), description.string())};
+  LoadedClassifier loaded{nullptr, image_model_from_json(base::read_file(description), description.string())};
   const base::Safetensors stored = base::Safetensors::read(file);
   std::vector<Shape> shapes = parameter_shapes(loaded.described.model);
   const std::vector<Shape> buffers = buffer_shapes(loaded.described.model);

@@ -8,11 +8,9 @@
 #include "base/safetensors.h"
 #include "model/transformer.h"
 #include "model/vision/classifier.h"
+#include "model/weight_source.h"
 
 namespace cautious::model {
-
-// Beside model.safetensors in a checkpoint, where the run averages its weights: what is evaluated, and taken by load_model().
-inline constexpr const char* kAveraged = "ema.safetensors";
 
 // Views of the parameters and then of the buffers, by name, in the model's order. The model must outlive them.
 std::vector<base::TensorToWrite> weights_of(const ::torch::nn::Module& model);
@@ -21,8 +19,8 @@ std::vector<base::TensorToWrite> weights_of(const ::torch::nn::Module& model);
 // file of another architecture is an Error(Fault::data) that names the first difference, and the model is unchanged.
 void load_weights(::torch::nn::Module& model, const std::filesystem::path& file);
 
-// The model of a checkpoint folder: config.json and model.safetensors.
-std::shared_ptr<Transformer> load_model(const std::filesystem::path& checkpoint);
+// The model of a checkpoint, or of anything else that open_weights() reads.
+std::shared_ptr<Transformer> load_model(const std::filesystem::path& path, RunOptions options = {});
 
 // The same of an image classifier, in evaluation mode, with what its config.json says of images and classes.
 struct LoadedClassifier {

@@ -26,7 +26,7 @@ struct Case {
 
 std::string name(const Case& c) {
   return fmt::format("B{} T{} heads {}/{} size {} scale {:.3} cap {} rope {}", c.batch, c.tokens, c.shape.heads,
-                     c.shape.kv_heads, c.shape.head_size, c.shape.scale, c.shape.softcap, c.shape.rope_base);
+                     c.shape.kv_heads, c.shape.head_size, c.shape.scale, c.shape.softcap, c.shape.rope.base);
 }
 
 Tensors inputs(const Case& c, at::ScalarType type) {
@@ -146,7 +146,7 @@ TEST(Attention, TakesAnExpandedGradientAndOneOfABatch) {
 TEST(Attention, OnlyTheGradientsThatAreWanted) {
   for (const double rope : {0.0, 100.0}) {
     AttentionShape shape = kUsual.shape;
-    shape.rope_base = rope;
+    shape.rope.base = rope;
     const Function fused = path(shape, Path::fused);
     const Tensors x = inputs(kUsual, at::kDouble);
     const fixture::Outcome all = fixture::differentiate(fused, x);
@@ -188,15 +188,15 @@ TEST(Attention, OtherTypesTakeThePlainPath) {
 TEST(Attention, RotationIsThatOfRope) {
   const Tensors x = inputs(kUsual, at::kDouble);
   AttentionShape bare = kUsual.shape;
-  bare.rope_base = 0;
-  const at::Tensor q = cautious::model::ops::rope(x[0], 6, 1000.0), k = cautious::model::ops::rope(x[1], 6, 1000.0);
+  bare.rope.base = 0;
+  const at::Tensor q = cautious::model::ops::rope(x[0], 6, {1000.0}), k = cautious::model::ops::rope(x[1], 6, {1000.0});
   EXPECT_LE(fixture::distance(path(kUsual.shape, Path::fused)(x), path(bare, Path::fused)({q, k, x[2]})), 1e-13);
   // by hand: token 2, head 1, pair 1
   const double angle = 2 * std::pow(1000.0, -2.0 / 6), x1 = x[0][0][2][7].item<double>(), x2 = x[0][0][2][10].item<double>();
   EXPECT_NEAR(q[0][2][7].item<double>(), x1 * std::cos(angle) - x2 * std::sin(angle), 1e-14);
   EXPECT_NEAR(q[0][2][10].item<double>(), x2 * std::cos(angle) + x1 * std::sin(angle), 1e-14);
   // a sequence may start anywhere
-  const at::Tensor late = cautious::model::ops::rope(x[0].narrow(1, 30, 5), 6, 1000.0, 30);
+  const at::Tensor late = cautious::model::ops::rope(x[0].narrow(1, 30, 5), 6, {1000.0}, 30);
   EXPECT_TRUE(fixture::same_bits(late, q.narrow(1, 30, 5)));
 }
 

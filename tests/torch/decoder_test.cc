@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
@@ -60,6 +61,30 @@ TEST(Decoder, LogitsAreThoseOfTheTransformer) {
   }
 }
 
+// Large enough for several threads; rows and sides that are not multiples of a vector or a block.
+TEST(Decoder, SameBitsForAnyNumberOfThreads) {
+  const int threads = at::get_num_threads();
+  for (model::ModelConfig config : {tiny::models().at("window"), tiny::models().at("all"), tiny::models().at("gpt2")}) {
+    config.vocab = 50001;
+    config.width = 37;
+    model::Transformer model(config, 3);
+    tiny::shake(model);
+    std::vector<at::Tensor> first;
+    for (const int count : {1, 2, 3}) {
+      at::set_num_threads(count);
+      model::Decoder decoder(model);
+      for (std::size_t i = 0; i < 8; ++i) {
+        const at::Tensor logits = decoder.feed(Words{std::int64_t(i * i)});
+        if (count == 1) first.push_back(logits);
+        ASSERT_TRUE(logits.equal(first[i])) << count << " threads, token " << i;
+      }
+    }
+    const double largest = first.back().abs().max().item<double>();
+    EXPECT_LE(distance(first.back(), last_logits(model, {0, 1, 4, 9, 16, 25, 36, 49})), 1e-5 * largest);
+  }
+  at::set_num_threads(threads);
+}
+
 TEST(Decoder, LongTextsGoInSlices) {
   model::ModelConfig config = tiny::models().at("all");
   config.context = 700;
@@ -86,6 +111,29 @@ TEST(Decoder, BeyondTheContextTheOldestHalfIsForgotten) {
       }
     }
     EXPECT_LE(distance(model::Decoder(model).feed(tokens), last_logits(model, window)), 1e-12) << context;
+  }
+}
+
+TEST(Decoder, ATextIsContinuedInSeveralWays) {
+  for (const auto& [name, config] : tiny::models()) {
+    model::Transformer model(config, 3, {}, at::kDouble);
+    tiny::shake(model);
+    model::Decoder decoder(model);
+    const Words text = tiny::words(5, config.vocab);
+    decoder.feed(text);
+    for (const Words& way : {Words{1, 2, 3}, Words{4}, tiny::words(11, config.vocab)}) {
+      Words whole = text;
+      whole.insert(whole.end(), way.begin(), way.end());
+      const at::Tensor hidden = decoder.feed_all(way);
+      ASSERT_EQ(hidden.sizes(), at::IntArrayRef({std::int64_t(way.size()), config.width}));
+      const at::NoGradGuard guard;
+      const at::Tensor expected = model.logits(tiny::row(whole))[0].narrow(0, 5, std::int64_t(way.size()));
+      EXPECT_LE(distance(model.logits_of(hidden), expected), 1e-12) << name;
+      decoder.rewind(5);
+      EXPECT_EQ(decoder.position(), 5);
+    }
+    decoder.rewind(2);
+    EXPECT_LE(distance(decoder.feed(Words{9}), last_logits(model, {text[0], text[1], 9})), 1e-12) << name;
   }
 }
 
@@ -119,6 +167,9 @@ TEST(Decoder, WrongTokensAreRefusedAndChangeNothing) {
   EXPECT_EQ(fault_of([&] { decoder.feed(Words{-1}); }, Fault::data),
             "token -1 is not in the model's vocabulary; valid: [0, 49]");
   EXPECT_EQ(fault_of([&] { decoder.feed({}); }, Fault::usage), "no tokens to feed; give at least 1");
+  EXPECT_EQ(fault_of([&] { decoder.feed_all(Words(15, 1)); }, Fault::usage),
+            "15 tokens after 2 others; the model's context is 16");
+  EXPECT_EQ(fault_of([&] { decoder.rewind(3); }, Fault::usage), "position 3; valid: [0, 2]");
   EXPECT_EQ(decoder.position(), 2);
   EXPECT_LE(distance(decoder.feed(Words{3}), last_logits(model, {1, 2, 3})), 1e-12);
 }

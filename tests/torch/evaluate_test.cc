@@ -1,4 +1,4 @@
-// Evaluation against the plain definition through Transformer::logits, one window at a time.
+// Evaluation against the plain definition through Transformer::logits, one token at a time.
 #include "model/evaluate.h"
 
 #include <unistd.h>
@@ -45,18 +45,19 @@ class Evaluate : public ::testing::Test {
   int files_ = 0;
 };
 
-// Sums in the definition's own words.
+// Sums in the definition's own words, each token from its document alone.
 model::Evaluation naive(model::Transformer& model, const model::EvaluationSet& set) {
   model::Evaluation result;
   double bytes = 0;
   for (const std::int64_t first : set.windows) {
-    std::vector<std::int64_t> tokens(set.length), target(set.length);
-    set.stream->copy(first, tokens, target);
+    std::vector<std::int64_t> tokens(set.length), target(set.length), starts(set.length);
+    set.stream->copy(first, tokens, target, starts);
     const at::NoGradGuard guard;
-    const at::Tensor all = model.logits(tiny::row(tokens)).to(at::kDouble);
     for (std::int64_t t = 0; t < set.length; ++t) {
       if (target[t] == -1) continue;
-      const double* logits = all[0][t].data_ptr<double>();
+      // The token's own document, up to it.
+      const at::Tensor all = model.logits(tiny::row({tokens.begin() + starts[t], tokens.begin() + t + 1})).to(at::kDouble);
+      const double* logits = all[0][t - starts[t]].data_ptr<double>();
       double sum = 0;
       bool largest = true;
       for (std::int64_t i = 0; i < model.config().vocab; ++i) {
@@ -102,6 +103,24 @@ TEST_F(Evaluate, IsTheDefinition) {
     expect_near(model::evaluate(wide, set, 4), expected, 1e-13);
     expect_near(model::evaluate(narrow, set, 4), naive(narrow, set), 1e-6);
   }
+}
+
+TEST_F(Evaluate, ATargetOfSeveralWindowsMayCountOnce) {
+  const data::Stream text = stream({tiny::words(40, 50)});
+  model::Transformer model(tiny::models().at("llama"), 3, {}, at::kDouble);
+  tiny::shake(model);
+  const model::EvaluationSet overlapping{.stream = &text, .windows = {0, 5, 10, 27}, .length = 12, .lengths = {}, .once = true};
+  double nats = 0;
+  for (const auto& [first, from] : std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {5, 7}, {10, 7}, {27, 0}}) {
+    std::vector<std::int64_t> tokens(12), target(12), starts(12);
+    text.copy(first, tokens, target, starts);
+    const at::NoGradGuard guard;
+    const at::Tensor all = model.logits(tiny::row(tokens))[0].log_softmax(-1);
+    for (std::int64_t t = from; t < 12; ++t) nats -= all[t][target[t]].item<double>();
+  }
+  const model::Evaluation got = model::evaluate(model, overlapping, 3);
+  EXPECT_EQ(got.targets, 12 + 5 + 5 + 12);
+  EXPECT_NEAR(got.loss, nats / 34, 1e-12);
 }
 
 TEST_F(Evaluate, BatchAndThreadsDoNotMatter) {

@@ -25,7 +25,7 @@ inline std::map<std::string, model::ModelConfig> models() {
   llama.context = 16;
   model::ModelConfig gemma = llama;
   gemma.norm = model::NormKind::rms_offset;
-  gemma.post_norm = gemma.query_scale = gemma.ffn_bias = gemma.output_bias = true;
+  gemma.post_norm = gemma.query_scale = gemma.ffn_bias = gemma.output_bias = gemma.embedding_scale = true;
   gemma.activation = model::Activation::gelu;
   gemma.attention_softcap = 0.5;
   gemma.logit_softcap = 1;
@@ -49,8 +49,28 @@ inline std::map<std::string, model::ModelConfig> models() {
   all.kv_heads = 2;
   model::ModelConfig layer = olmo;
   layer.post_norm = layer.qk_norm = layer.query_scale = layer.ffn_bias = true;
-  return {{"llama", llama},   {"gemma", gemma}, {"olmo", olmo},  {"qwen", qwen},
-          {"untied", untied}, {"all", all},     {"layer", layer}};
+  model::ModelConfig window = qwen;
+  window.layers = 3;
+  window.window = 5;
+  window.full_every = 2;
+  window.score_size = 3;
+  window.rope_scaling = model::RopeScaling::llama3;  // of four speeds one is kept, two between, one slowed
+  window.rope_base = 100;
+  window.rope_factor = 8;
+  window.rope_original = 70;
+  model::ModelConfig linear = llama;
+  linear.window = 1;
+  linear.full_every = 2;
+  linear.rope_scaling = model::RopeScaling::linear;
+  linear.rope_factor = 4;
+  model::ModelConfig gpt2 = llama;
+  gpt2.norm = model::NormKind::layer_affine;
+  gpt2.activation = model::Activation::gelu;
+  gpt2.rope_base = 0;
+  gpt2.gated = false;
+  gpt2.learned_positions = gpt2.qkv_bias = gpt2.o_bias = gpt2.ffn_bias = true;
+  return {{"gpt2", gpt2}, {"window", window}, {"linear", linear}, {"llama", llama}, {"gemma", gemma},
+          {"olmo", olmo}, {"qwen", qwen},     {"untied", untied}, {"all", all},     {"layer", layer}};
 }
 
 // Moves the initial values apart, so that scales, biases and masks matter.

@@ -208,6 +208,10 @@ TEST(Transformer, OneTokenAndMoreThanTheContext) {
   for (const auto& [name, config] : tiny::models()) {
     model::Transformer model(config, 9);
     for (const std::int64_t sequence : {std::int64_t{1}, config.context + 5}) {
+      if (config.learned_positions && sequence > 1) {  // it has no vector for them
+        EXPECT_THROW(model.logits(words(1, sequence, config.vocab)), Error) << name;
+        continue;
+      }
       const Result result = run(model, words(1, sequence, config.vocab), words(1, sequence, config.vocab, 2));
       EXPECT_TRUE(std::isfinite(result.loss.item<double>())) << name << " " << sequence;
     }

@@ -139,7 +139,7 @@ TEST(VisionOps, AttentionToAllKeys) {
   }
   // Grouped heads, rotation and cap, which no classifier here uses, mean the same without the mask.
   const ops::AttentionShape shape{
-      .heads = 4, .kv_heads = 2, .head_size = 6, .scale = 0.5, .softcap = 2, .rope_base = 100, .causal = false};
+      .heads = 4, .kv_heads = 2, .head_size = 6, .scale = 0.5, .softcap = 2, .rope = {100}, .causal = false};
   const auto by = [&](Path path) {
     return [&, path](const Tensors& in) { return ops::attention(in[0], in[1], in[2], shape, path); };
   };

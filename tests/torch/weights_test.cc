@@ -189,7 +189,7 @@ TEST_F(Weights, WhatIsMissingIsNamed) {
     }
     return std::string();
   };
-  EXPECT_EQ(what(), fmt::format("{}: cannot read: No such file or directory", (folder_ / "config.json").string()));
+  EXPECT_TRUE(what().starts_with(folder_.string() + ": there is no model in this folder; expected config.json")) << what();
   describe(model::to_config_json(tiny::models().at("llama"), 0));
   EXPECT_TRUE(what().starts_with(fmt::format("{}: cannot open", file().string()))) << what();
 }

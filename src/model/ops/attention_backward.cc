@@ -1,31 +1,37 @@
 // The slopes of attention: the probabilities again from the scores and the logarithms of their sums, block by block, the last
 // block first.
+#include <algorithm>
+
 #include "model/ops/attention_pass.h"
 
 namespace cautious::model::ops {
 namespace {
 
-// into [seen.keys, size] = alpha weights^T [seen.keys, rows] from [rows, size], or that added to it.
+// into [seen.keys, size] = alpha weights^T [seen.keys, rows] from [rows, size], or that added to it; keys that none sees are
+// left.
 template <class T>
-CAUTIOUS_CLONES void spread(std::int64_t rows, Seen seen, std::int64_t size, T alpha, Rows<const T> weights, Rows<const T> from,
-                            bool add, Rows<T> into) {
-  for (std::int64_t j = 0; j < size; j += kWide<T>)
-    for (std::int64_t i = 0; i < seen.keys; i += kTall) {
+CAUTIOUS_CLONES void spread(std::int64_t rows, const Seen& seen, std::int64_t size, T alpha, Rows<const T> weights,
+                            Rows<const T> from, bool add, Rows<T> into) {
+  for (std::int64_t j = 0; j < size; j += kWide<T>) {
+    std::int64_t end = 0;  // of the queries that see a key of the tile
+    for (std::int64_t i = seen.from[0] / kTall * kTall; i < seen.keys; i += kTall) {
+      while (end < rows && seen.from[end] < i + kTall) ++end;
       const std::int64_t k = std::max<std::int64_t>(0, i - seen.first);
-      tile<T>(rows - k, alpha, weights.row(k) + i, 1, weights.stride, from.row(k) + j, from.stride, add, into.row(i) + j,
+      tile<T>(end - k, alpha, weights.row(k) + i, 1, weights.stride, from.row(k) + j, from.stride, add, into.row(i) + j,
               into.stride);
     }
+  }
 }
 
 // Scores to probabilities, and the probabilities' slopes to those of the scores.
 template <class T>
-CAUTIOUS_CLONES void back(std::int64_t rows, Seen seen, std::int64_t size, T cap, const T* log_sums, Rows<const T> outcome,
-                          Rows<const T> gradient, Rows<T> scores, Rows<T> slopes) {
+CAUTIOUS_CLONES void back(std::int64_t rows, const Seen& seen, std::int64_t size, T cap, const T* log_sums,
+                          Rows<const T> outcome, Rows<const T> gradient, Rows<T> scores, Rows<T> slopes) {
   const T shrink = 1 / cap;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t keys = seen.by(r);
+    const std::int64_t low = seen.from[r], keys = seen.by(r) - low;
     const T* __restrict o = outcome.row(r), * __restrict g = gradient.row(r);
-    T* __restrict s = scores.row(r), * __restrict d = slopes.row(r);
+    T* __restrict s = scores.row(r) + low, * __restrict d = slopes.row(r) + low;
     const T log_sum = log_sums[r];
     T dot = 0;  // the row's probabilities times their slopes
 #pragma omp simd reduction(+ : dot)
@@ -43,6 +49,7 @@ CAUTIOUS_CLONES void back(std::int64_t rows, Seen seen, std::int64_t size, T cap
         d[j] = p * (d[j] - dot);
       }
     }
+    for (std::int64_t j = seen.zero_from(r) - low; j < 0; ++j) s[j] = d[j] = 0;
     for (std::int64_t j = 0; j < kTall; ++j) s[keys + j] = d[keys + j] = 0;
   }
 }
@@ -65,11 +72,13 @@ void Pass<T>::backward(const at::Tensor& outcome, const at::Tensor& gradient, co
     load(k_.at(b, kv), 0, tokens_, keys);
     transpose<T>(tokens_, size_, fixed(keys), turned);
     transpose<T>(tokens_, size_, v_.at(b, kv), values);
-    bool add = false;  // the last block comes first: it sees all keys
+    bool add = bounded();  // otherwise the last block, which comes first, sees all keys
+    for (const Rows<T>& sums : {key_slopes, value_slopes})
+      if (add) std::fill_n(sums.data, whole(tokens_) * sums.stride, T{0});
     for_blocks(kv, blocks - 1, 1, [&](std::int64_t head, std::int64_t first, std::int64_t rows) {
       load(q_.at(b, head).from(first), first, rows, queries);
       copy<T>(rows, size_, grad.at(b, head).from(first), g);
-      const Seen here = seen(first, rows);
+      const Seen here = seen(b, first, rows);
       meet<T>(rows, here, size_, scale_, fixed(queries), fixed(turned), scores);
       meet<T>(rows, here, size_, 1, fixed(g), fixed(values), slopes);
       back<T>(rows, here, size_, cap_, logs(b, head) + first, out.at(b, head).from(first), fixed(g), scores, slopes);

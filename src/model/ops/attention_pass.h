@@ -35,18 +35,23 @@ constexpr std::int64_t padded(std::int64_t columns) { return ((columns + kTall +
 constexpr std::int64_t whole(std::int64_t rows) { return (rows + kTall - 1) / kTall * kTall; }
 constexpr std::int64_t kBlock = 8 * kTall;  // queries
 
-// Query r of a block sees the keys up to first + r, but no more than `keys` of them.
+// Query r of a block sees the keys from from[r], which never falls, up to first + r, but none after the first `keys`.
 struct Seen {
   std::int64_t first, keys;
+  std::int64_t from[kBlock] = {};
 
   std::int64_t by(std::int64_t r) const { return std::min(first + r + 1, keys); }
+  // The products read keys before from[r] too, in tiles that some other query sees; their weights are 0.
+  std::int64_t zero_from(std::int64_t r) const {
+    return std::max<std::int64_t>(0, std::min(from[r / kTall * kTall], from[r] - kTall + 1));
+  }
 };
 
 // Cosines and sines of every position, [tokens, head_size / 2] each.
 template <class T>
 struct Rotation {
   std::int64_t tokens, head_size;
-  double base;
+  Rope rope;
   std::vector<T> cosine, sine;
 };
 
@@ -70,7 +75,9 @@ struct Heads {
 template <class T>
 class Pass {
  public:
-  Pass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& log_sum, const AttentionShape& shape);
+  // `starts` are [batch, tokens], or undefined.
+  Pass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& starts, const at::Tensor& log_sum,
+       const AttentionShape& shape);
 
   void forward(const at::Tensor& outcome) const;
   // dq, dk and dv may be undefined.
@@ -108,9 +115,15 @@ class Pass {
         body(head, block * kBlock, std::min(kBlock, tokens_ - block * kBlock));
   }
 
-  // Of a block of queries.
-  Seen seen(std::int64_t first, std::int64_t rows) const {
-    return shape_.causal ? Seen{first, first + rows} : Seen{tokens_, tokens_};
+  bool bounded() const { return starts_ != nullptr || shape_.window > 0; }
+  // Of a block of queries of a sequence.
+  Seen seen(std::int64_t b, std::int64_t first, std::int64_t rows) const {
+    Seen here = shape_.causal ? Seen{first, first + rows} : Seen{tokens_, tokens_};
+    for (std::int64_t r = 0; r < rows && bounded(); ++r) {
+      const std::int64_t start = starts_ != nullptr ? starts_[b * tokens_ + first + r] : 0;
+      here.from[r] = shape_.window > 0 ? std::max(start, first + r + 1 - shape_.window) : start;
+    }
+    return here;
   }
 
   void turn(T direction, Rows<const T> x, std::int64_t first, std::int64_t rows, Rows<T> y) const;
@@ -122,6 +135,7 @@ class Pass {
   std::int64_t batch_, tokens_, size_;
   T scale_, cap_;
   Heads<const T> q_, k_, v_;
+  const std::int64_t* starts_;
   T* log_sum_;
   std::shared_ptr<const Rotation<T>> rotation_;
 };
@@ -154,22 +168,26 @@ CAUTIOUS_INLINE void tile(std::int64_t inner, T alpha, const T* a, std::int64_t 
 
 // scores [rows, seen.keys] = alpha queries [rows, size] keys, which are [size, seen.keys].
 template <class T>
-CAUTIOUS_CLONES void meet(std::int64_t rows, Seen seen, std::int64_t size, T alpha, Rows<const T> queries, Rows<const T> keys,
-                          Rows<T> scores) {
-  for (std::int64_t j = 0; j < seen.keys; j += kWide<T>)
-    for (std::int64_t i = std::max<std::int64_t>(0, j - seen.first) / kTall * kTall; i < rows; i += kTall)
+CAUTIOUS_CLONES void meet(std::int64_t rows, const Seen& seen, std::int64_t size, T alpha, Rows<const T> queries,
+                          Rows<const T> keys, Rows<T> scores) {
+  for (std::int64_t j = seen.from[0] / kWide<T> * kWide<T>; j < seen.keys; j += kWide<T>)
+    for (std::int64_t i = std::max<std::int64_t>(0, j - seen.first) / kTall * kTall; i < rows; i += kTall) {
+      if (seen.from[i] >= j + kWide<T>) break;
       tile<T>(size, alpha, queries.row(i), queries.stride, 1, keys.data + j, keys.stride, false, scores.row(i) + j,
               scores.stride);
+    }
 }
 
 // mixed [rows, size] = alpha weights [rows, seen.keys] values [seen.keys, size].
 template <class T>
-CAUTIOUS_CLONES void mix(std::int64_t rows, Seen seen, std::int64_t size, T alpha, Rows<const T> weights, Rows<const T> values,
-                         Rows<T> mixed) {
+CAUTIOUS_CLONES void mix(std::int64_t rows, const Seen& seen, std::int64_t size, T alpha, Rows<const T> weights,
+                         Rows<const T> values, Rows<T> mixed) {
   for (std::int64_t j = 0; j < size; j += kWide<T>)
-    for (std::int64_t i = 0; i < rows; i += kTall)
-      tile<T>(seen.by(i + kTall - 1), alpha, weights.row(i), weights.stride, 1, values.data + j, values.stride, false,
+    for (std::int64_t i = 0; i < rows; i += kTall) {
+      const std::int64_t k = seen.from[i];
+      tile<T>(seen.by(i + kTall - 1) - k, alpha, weights.row(i) + k, weights.stride, 1, values.row(k) + j, values.stride, false,
               mixed.row(i) + j, mixed.stride);
+    }
 }
 
 // Rows of a head lie far apart, where the hardware does not expect them: asks for the one that is read some rows later.

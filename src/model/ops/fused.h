@@ -165,7 +165,8 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Te
 at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 at::Tensor batch_norm(const at::Tensor& x, const BatchNorm& norm, const at::Tensor& added, Then then, bool training);
 at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activation);
-at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape);
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& starts,
+                     const AttentionShape& shape);
 at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& target,
                          double softcap);
 

@@ -2,21 +2,17 @@
 #include "model/ops/fused.h"
 
 #include <limits>
-#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/batch_norm.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/nll_loss.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/pow.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
 
@@ -25,31 +21,19 @@ namespace {
 
 at::Tensor capped(const at::Tensor& x, double softcap) { return softcap > 0 ? (x / softcap).tanh() * softcap : x; }
 
-// Cosine and sine [T, 1, head_size / 2], of angles in f64.
-std::pair<at::Tensor, at::Tensor> rotation(const at::Tensor& like, std::int64_t tokens, std::int64_t head_size, double base,
-                                           std::int64_t first) {
-  const at::TensorOptions options = like.options().dtype(at::kDouble).requires_grad(false);
-  const at::Tensor exponent = at::arange(0, head_size / 2, options) * (-2.0 / static_cast<double>(head_size));
-  const at::Tensor angle = at::arange(first, first + tokens, options).unsqueeze(1) * at::pow(base, exponent);
-  return {angle.cos().to(like.scalar_type()).unsqueeze(1), angle.sin().to(like.scalar_type()).unsqueeze(1)};
-}
-
-// x [B, T, heads, head_size].
-at::Tensor rotated(const at::Tensor& x, const std::pair<at::Tensor, at::Tensor>& by) {
-  const std::int64_t half = x.size(-1) / 2;
-  const at::Tensor x1 = x.narrow(-1, 0, half), x2 = x.narrow(-1, half, half);
-  return at::cat({x1 * by.first - x2 * by.second, x2 * by.first + x1 * by.second}, -1);
-}
-
 at::Tensor by_heads(const at::Tensor& x, std::int64_t head_size) {
   return x.unflatten(-1, {x.size(-1) / head_size, head_size});
 }
 
-}  // namespace
-
-at::Tensor rope(const at::Tensor& x, std::int64_t head_size, double base, std::int64_t first) {
-  return rotated(by_heads(x, head_size), rotation(x, x.size(1), head_size, base, first)).flatten(2);
+// Which keys a query does not look at, [B or 1, 1, T, T].
+at::Tensor unseen(const at::Tensor& q, const at::Tensor& starts, std::int64_t window) {
+  const at::Tensor key = at::arange(q.size(1), q.options().dtype(at::kLong).requires_grad(false)), query = key.unsqueeze(1);
+  at::Tensor mask = (key > query).view({1, 1, q.size(1), q.size(1)});
+  if (window > 0) mask = mask.logical_or(key <= query - window);
+  return starts.defined() ? mask.logical_or(key < starts.to(key.device()).unsqueeze(1).unsqueeze(3)) : mask;
 }
+
+}  // namespace
 
 namespace plain {
 
@@ -75,14 +59,12 @@ at::Tensor gated(const at::Tensor& gate, const at::Tensor& up, Activation activa
   return (activation == Activation::silu ? at::silu(gate) : at::gelu(gate, "tanh")) * up;
 }
 
-at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionShape& shape) {
-  const std::int64_t tokens = q.size(1), group = shape.heads / shape.kv_heads;
-  at::Tensor queries = by_heads(q, shape.head_size), keys = by_heads(k, shape.head_size), values = by_heads(v, shape.head_size);
-  if (shape.rope_base > 0) {
-    const auto by = rotation(q, tokens, shape.head_size, shape.rope_base, 0);
-    queries = rotated(queries, by);
-    keys = rotated(keys, by);
-  }
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& starts,
+                     const AttentionShape& shape) {
+  const std::int64_t group = shape.heads / shape.kv_heads;
+  const auto rotated = [&](const at::Tensor& x) { return shape.rope.base > 0 ? rope(x, shape.head_size, shape.rope) : x; };
+  const at::Tensor queries = by_heads(rotated(q), shape.head_size);
+  at::Tensor keys = by_heads(rotated(k), shape.head_size), values = by_heads(v, shape.head_size);
   if (group > 1) {
     keys = keys.repeat_interleave(group, 2);
     values = values.repeat_interleave(group, 2);
@@ -90,8 +72,8 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   const at::Tensor scores = at::matmul((queries * shape.scale).transpose(1, 2), keys.permute({0, 2, 3, 1}));
   if (!shape.causal)
     return at::matmul(at::softmax(capped(scores, shape.softcap), -1), values.transpose(1, 2)).transpose(1, 2).flatten(2);
-  const at::Tensor later = at::ones({tokens, tokens}, q.options().dtype(at::kBool).requires_grad(false)).triu(1);
-  const at::Tensor masked = capped(scores, shape.softcap).masked_fill(later, -std::numeric_limits<double>::infinity());
+  const at::Tensor masked =
+      capped(scores, shape.softcap).masked_fill(unseen(q, starts, shape.window), -std::numeric_limits<double>::infinity());
   return at::matmul(at::softmax(masked, -1), values.transpose(1, 2)).transpose(1, 2).flatten(2);
 }
 
