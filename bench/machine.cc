@@ -71,6 +71,17 @@ CAUTIOUS_WIDEST(halve, (float* __restrict m, std::size_t n), (m, n))
 CAUTIOUS_WIDEST(floor_tile, (const float* __restrict g, const float* __restrict v, float* __restrict u, std::size_t n),
                 (g, v, u, n))
 
+[[gnu::always_inline]] inline void read_sum_body(const float* x, std::size_t n, float* sum) {
+  constexpr std::size_t kLanes = 64;
+  float sums[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += x[i + lane];
+  for (; i < n; ++i) sums[0] += x[i];
+  for (const float lane : sums) *sum += lane;
+}
+CAUTIOUS_WIDEST(read_sum, (const float* x, std::size_t n, float* sum), (x, n, sum))
+
 // 16-bit and 32-bit streams side by side in tiles, so that all of them are walked at once.
 void mixed(const Traffic& t, std::size_t first, std::size_t count) {
   constexpr std::size_t kTile = 1024;
@@ -132,6 +143,12 @@ void Floor::run() {
     const auto thread = static_cast<std::size_t>(omp_get_thread_num()), count = static_cast<std::size_t>(omp_get_num_threads());
     part(thread, n_ * thread / count, n_ * (thread + 1) / count);
   }
+}
+
+void read_all(const float* values, std::size_t n) {
+  float sum = 0;
+  read_sum(values, n, &sum);
+  asm volatile("" : : "r"(&sum) : "memory");  // keeps the work
 }
 
 Sgemm::Sgemm(int n) : n_(n), a_(entries(n), 0.5f), b_(entries(n), 0.25f), c_(entries(n)) {}

@@ -38,6 +38,9 @@ class Floor {
   std::vector<Tile> tiles_;  // one per thread, filled before anything is timed
 };
 
+// Reads the values, on the calling thread, and does nothing else: the limit of whatever needs all of them.
+void read_all(const float* values, std::size_t n);
+
 // The machine's own n x n product.
 class Sgemm {
  public:

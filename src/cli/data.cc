@@ -87,7 +87,7 @@ int get(const DataArguments& args) {
 
 void add_data(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<DataArguments>();
-  CLI::App& data = *app.add_subcommand("data", "List and fetch real data sets to train on.");
+  CLI::App& data = *app.add_subcommand("data", "List and fetch real data, tokenizers and a model.");
   data.footer(kDataExamples);
   data.require_subcommand(1);
   const auto add_cache = [args](CLI::App& verb) {
@@ -105,7 +105,7 @@ void add_data(CLI::App& app, Verb& chosen) {
   add_cache(sets);
   sets.callback([args, &chosen] { chosen = [args] { return list(*args); }; });
 
-  CLI::App& fetching = *data.add_subcommand("get", "Fetch sets with apt-get or npm and print the paths to train on.");
+  CLI::App& fetching = *data.add_subcommand("get", "Fetch sets with apt-get or npm and print the paths to use.");
   fetching.footer(kDataExamples);
   fetching.add_option("NAME", args->names, "Names of sets, as printed by 'cautious data list'")->required()->type_name("");
   add_cache(fetching);

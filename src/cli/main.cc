@@ -15,9 +15,11 @@ int main(int argc, char** argv) {
       "  cautious train --help";
   return run_program(argc, argv, kExamples, [argv](CLI::App& app, Verb& chosen) {
     add_forwarded(app, "train", kTrainLine, "cautious-train", chosen, argv);
+    add_forwarded(app, "finetune", kFinetuneLine, "cautious-train", chosen, argv);
     add_forwarded(app, "sample", kSampleLine, "cautious-train", chosen, argv);
     add_forwarded(app, "eval", kEvalLine, "cautious-train", chosen, argv);
     add_forwarded(app, "predict", kPredictLine, "cautious-train", chosen, argv);
+    add_export(app, chosen);
     add_data(app, chosen);
     add_tokenize(app, chosen);
     add_compare(app, chosen);
@@ -29,7 +31,9 @@ int main(int argc, char** argv) {
     add_forwarded(app, "lab", kLabLine, "cautious-lab", chosen, argv);
     CLI::App& bench = add_bench(app, chosen);
     add_forwarded(bench, "train", kBenchTrainLine, "cautious-train", chosen, argv);
+    add_forwarded(bench, "decode", kBenchDecodeLine, "cautious-train", chosen, argv);
     add_forwarded(bench, "image", kBenchImageLine, "cautious-train", chosen, argv);
     add_forwarded(bench, "peers", kBenchPeersLine, "cautious-train", chosen, argv);
+    add_forwarded(bench, "eval", kBenchEvalLine, "cautious-train", chosen, argv);
   });
 }

@@ -172,7 +172,7 @@ int run_program(int argc, char** argv, const char* examples, const std::function
   try {
     return run(argc, argv, examples, add_verbs);
   } catch (const Interrupted& interrupted) {
-    return complain(128 + interrupted.signal, "interrupted; nothing was written");
+    return complain(128 + interrupted.signal, "interrupted; " + interrupted.left);
   } catch (const std::bad_alloc&) {
     return complain(kFailure, "out of memory");
   } catch (const std::exception& error) {
@@ -249,7 +249,7 @@ Interruptible::~Interruptible() {
 int Interruptible::noted() const { return static_cast<int>(last_signal); }
 
 void Interruptible::check() const {
-  if (noted() != 0) throw Interrupted{noted()};
+  if (noted() != 0) throw Interrupted{.signal = noted()};
 }
 
 }  // namespace cautious::cli

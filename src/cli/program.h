@@ -42,6 +42,7 @@ class BenchRows {
 
 struct Interrupted {
   int signal;  // the exit code is 128 + this
+  std::string left = "nothing was written";
 };
 
 // Ctrl-C and SIGTERM between steps, so that nothing half-done is left behind: while one exists, the signals are noted instead

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,8 +15,12 @@
 
 #include <cautious/error.h>
 
+#include "base/aside_folder.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "data/corpus.h"
+#include "data/sets/catalog.h"
+#include "model/lora.h"
 
 namespace cautious::run {
 namespace {
@@ -56,58 +59,15 @@ void discard(const std::filesystem::path& path) {
   if (error) base::fail_at(path, "remove", error.message());
 }
 
-void move_folder(const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) base::fail_at(from, fmt::format("rename to {}", to.filename().string()), errno);
-}
-
-// Some file systems know no fsync() and say EINVAL; nothing more can be done there.
-void sync(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) base::fail_at(path, "open", errno);
-  int error = 0;
-  while (::fsync(file) != 0 && (error = errno) == EINTR) error = 0;
-  ::close(file);
-  if (error != 0 && error != EINVAL) base::fail_at(path, "sync", error);
-}
-
-void sync_all(const std::filesystem::path& folder) {
-  for (const auto& path : entries(folder)) {
-    std::error_code error;
-    const auto status = std::filesystem::symlink_status(path, error);
-    if (std::filesystem::is_directory(status)) sync_all(path);
-    if (std::filesystem::is_regular_file(status)) sync(path);
-  }
-  sync(folder);
-}
-
-// A folder to write into, removed at the end unless it was renamed.
-class Aside {
- public:
-  Aside(const std::filesystem::path& folder, std::int64_t step)
-      : path_(folder / fmt::format(".{}{}{}", folder_name(step), kAside, ::getpid())) {
-    if (::mkdir(path_.c_str(), 0777) != 0) base::fail_at(path_, "make the directory", errno);
-  }
-  ~Aside() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // An older checkpoint of the step changes places with the new one, so that there is always one; where the file system cannot
 // do that, it goes aside first.
 void put_in_place(const std::filesystem::path& aside, const std::filesystem::path& target) {
   std::error_code error;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(target, error))) return move_folder(aside, target);
+  if (!std::filesystem::exists(std::filesystem::symlink_status(target, error))) return base::rename_folder(aside, target);
   if (::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return;
   const auto old = target.parent_path() / fmt::format(".{}.old{}{}", target.filename().string(), kAside, ::getpid());
-  move_folder(target, old);
-  move_folder(aside, target);
+  base::rename_folder(target, old);
+  base::rename_folder(aside, target);
   discard(old);
 }
 
@@ -118,16 +78,31 @@ void remove_oldest(const std::filesystem::path& folder, std::int64_t newest, std
     if (excess <= 0) break;
     if (old.step == newest) continue;  // the one just written stays even if others have higher steps
     const auto aside = folder / fmt::format(".{}{}{}", folder_name(old.step), kAside, ::getpid());
-    move_folder(old.path, aside);
+    base::rename_folder(old.path, aside);
     discard(aside);
     --excess;
   }
 }
 
 bool is_model(const std::filesystem::path& folder) {
+  const auto has = [&](const char* name) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(folder / name, error);
+  };
+  const bool adapters = has(model::kAdapterConfig) && has(model::kAdapterWeights);
+  return adapters || (has("config.json") && (has("model.safetensors") || has("model.safetensors.index.json")));
+}
+
+// A file of llama2.c, or a folder with one, or a GGUF file. A run's directory, which has other .bin files, has a config.toml.
+bool is_foreign(const std::filesystem::path& path) {
+  const auto is_bin = [](const std::filesystem::path& file) {
+    std::error_code error;
+    const bool named = file.extension() == ".bin" && file.filename() != "tokenizer.bin";
+    return named && std::filesystem::is_regular_file(file, error);
+  };
   std::error_code error;
-  return std::filesystem::is_regular_file(folder / "model.safetensors", error) &&
-         std::filesystem::is_regular_file(folder / "config.json", error);
+  if (!std::filesystem::is_directory(path, error)) return is_bin(path) || path.extension() == ".gguf";
+  return !std::filesystem::exists(path / "config.toml", error) && std::ranges::any_of(entries(path), is_bin);
 }
 
 }  // namespace
@@ -154,11 +129,11 @@ void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, st
     if (stale(path.filename().string())) discard(path);
 
   {
-    const Aside aside(folder, step);
+    const base::AsideFolder aside(folder / fmt::format(".{}{}{}", folder_name(step), kAside, ::getpid()));
     write(aside.path());
-    sync_all(aside.path());
+    aside.sync();
     put_in_place(aside.path(), folder / folder_name(step));
-    sync(folder);
+    base::sync_path(folder);
   }
   remove_oldest(folder, step, keep);
 }
@@ -167,19 +142,29 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& run) {
   if (is_model(run)) return run;
   const std::string name = base::in_quotes(run.string());
   std::error_code error;
-  if (!std::filesystem::is_directory(run, error))
-    throw Error(Fault::data, fmt::format("{} is not a directory{}; expected a run directory or a folder with model.safetensors "
-                                         "and config.json",
+  if (!std::filesystem::exists(run, error) && data::known_set_if_any(run.string()) != nullptr)
+    return data::place_named(run.string(), data::Content::model, "", data::default_cache());
+  const bool folder = std::filesystem::is_directory(run, error);
+  const auto all = folder ? list_checkpoints(run / "checkpoints") : std::vector<CheckpointInfo>{};
+  if (all.empty() && is_foreign(run)) return run;
+  if (!folder)
+    throw Error(Fault::data, fmt::format("{} is not a directory{}; expected a run directory, a folder with config.json and "
+                                         "model.safetensors or its index, a .gguf, a .bin of llama2.c, or a known model",
                                          name, error ? ": " + error.message() : ""));
-  const auto all = list_checkpoints(run / "checkpoints");
   if (all.empty())
-    throw Error(Fault::data, fmt::format("{} holds no checkpoint; looked for checkpoints/step_* (of a run) and for "
-                                         "model.safetensors with config.json",
+    throw Error(Fault::data, fmt::format("{} holds no checkpoint; looked for checkpoints/step_* (of a run), for config.json "
+                                         "with model.safetensors or its index, and for a .bin of llama2.c",
                                          name));
   if (!is_model(all.back().path))
     throw Error(Fault::data,
                 fmt::format("{} has no model.safetensors with config.json", base::in_quotes(all.back().path.string())));
   return all.back().path;
+}
+
+std::filesystem::path tokenizer_beside(const std::filesystem::path& model) {
+  std::error_code error;
+  if (std::filesystem::is_directory(model, error) || model.extension() == ".gguf") return model;
+  return std::filesystem::absolute(model).parent_path();
 }
 
 }  // namespace cautious::run

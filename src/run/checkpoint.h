@@ -23,8 +23,11 @@ std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& folder
 void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep,
                       const std::function<void(const std::filesystem::path& aside)>& write);
 
-// The checkpoint that a user means by a run directory (its newest), a checkpoint's folder, or any folder with model.safetensors
-// and config.json. Otherwise an Error(Fault::data) that says what was looked for.
+// What a user means by a run directory (its newest checkpoint), the folder of a checkpoint or of a Hugging Face model, a GGUF
+// file, a file of llama2.c or a folder with one, or the name of a known model that was fetched: a path for
+// model::open_weights(). Otherwise an Error(Fault::data) that says what was looked for.
 std::filesystem::path find_checkpoint(const std::filesystem::path& run);
+// The folder with the tokenizer of that path.
+std::filesystem::path tokenizer_beside(const std::filesystem::path& model);
 
 }  // namespace cautious::run

@@ -14,6 +14,7 @@
 #include "base/toml.h"
 #include "data/corpus.h"
 #include "run/config_table.h"
+#include "run/run_data.h"
 
 namespace cautious::run {
 namespace {
@@ -63,7 +64,7 @@ enum class Stage { start, decay, plain, rest_start, rest_decay, rest_plain };
 constexpr std::array kStages{Stage::start, Stage::decay, Stage::plain, Stage::rest_start, Stage::rest_decay, Stage::rest_plain};
 
 Stage stage_of(std::string_view name) {
-  if (name == "model.preset" || name == "optimizer.name") return Stage::start;
+  if (name == "model.preset" || name == "model.from" || name == "optimizer.name") return Stage::start;
   if (name == "optimizer.decay") return Stage::decay;
   if (name == "optimizer.rest.name") return Stage::rest_start;
   if (name == "optimizer.rest.decay") return Stage::rest_decay;
@@ -118,7 +119,7 @@ std::vector<Route> routes_with(TaskKind task, const std::string& ends) {
     add("vectors", {"cls_token", "pos_embed"});
     add(ends, {"patch_embed.*", "head.*", "fc.*"});
   } else {
-    add(ends, {"model.embed_tokens.*", "lm_head.*"});
+    add(ends, {"model.embed_tokens.*", "model.position_embeddings.*", "lm_head.*"});
   }
   routes.push_back({.group = "matrices"});
   return routes;
@@ -134,8 +135,10 @@ const Assignment* last_given(const std::vector<Assignment>& given, std::string_v
 TaskKind task_in(const std::vector<Assignment>& given) {
   const Assignment* const preset = last_given(given, "model.preset");
   const Assignment* const task = last_given(given, "task");
-  const bool image = task && task->value.text == cautious::name_of(TaskKind::image);
-  if (!preset) return image ? TaskKind::image : TaskKind::text;
+  const auto is = [&](TaskKind kind) { return task && task->value.text == cautious::name_of(kind); };
+  const bool image = is(TaskKind::image);
+  const TaskKind of_text = is(TaskKind::instruct) ? TaskKind::instruct : TaskKind::text;
+  if (!preset) return image ? TaskKind::image : of_text;
   const bool of_images = model::is_image_preset(preset->value.text);
   if (task && image != of_images && (of_images || std::ranges::count(model::preset_names(), preset->value.text) > 0)) {
     throw Error(Fault::usage,
@@ -143,7 +146,7 @@ TaskKind task_in(const std::vector<Assignment>& given) {
                             preset->value.text, of_images ? "image" : "text", what_of(*task), task->value.text),
                 {.key = "task"});
   }
-  return of_images ? TaskKind::image : TaskKind::text;
+  return of_images ? TaskKind::image : of_text;
 }
 
 // What the data decides unless the user does: the classes and channels, for small models the size, and how long an epoch is. A
@@ -156,7 +159,7 @@ void follow_data(RunConfig& config, const std::vector<Assignment>& given) {
   const bool channels = is_open("model.channels"), classes = is_open("model.classes");
   if (!size && !channels && !classes && config.train.epochs == 0) return;
   const data::ImageFacts facts = data::image_facts(image_spec(config));
-  config.data.epoch_images = facts.training;
+  config.data.epoch_units = facts.training;
   std::visit(
       [&](auto& network) {
         if (size && facts.size > 0) network.image_size = facts.size;
@@ -207,11 +210,19 @@ RunConfig defaults_of(TaskKind task) {
   RunConfig config;
   config.task = task;
   if (task == TaskKind::text) return config;
+  config.train.tokens_per_param = 0;
+  if (task == TaskKind::instruct) {
+    config.lora.rank = 8;
+    config.optimizer.lr = 2e-4;
+    config.schedule.warmup_ratio = 0.03;
+    config.train.epochs = 3;
+    config.train.batch_size = 8;
+    return config;
+  }
   config.model.preset = "resnet-20";
   config.model.image = model::image_preset(config.model.preset);
   config.data.val_fraction = 0;
   config.optimizer.lr = 2e-3;
-  config.train.tokens_per_param = 0;
   config.train.images = 600000;
   config.train.batch_size = 128;
   return config;
@@ -226,8 +237,12 @@ RunConfig read_config(const ConfigSource& source) {
       start_rest(config.optimizer, config.optimizer.rest_name);
     }
     apply(config, given, stage);
+    if (stage == Stage::start && config.task != TaskKind::image) follow_model(config, given);
   }
   if (config.task == TaskKind::image) follow_data(config, given);
+  if (config.task == TaskKind::instruct && config.train.epochs > 0 && !config.data.path.empty()) {
+    config.data.epoch_units = open_lessons(config).train.count() * sequence_length(config);
+  }
   check_together(config, given);
   return config;
 }
@@ -250,13 +265,21 @@ std::string to_toml(const RunConfig& config) {
 }
 
 std::vector<model::Shape> parameter_shapes(const RunConfig& config) {
-  return config.task == TaskKind::image ? model::parameter_shapes(config.model.image)
-                                        : model::parameter_shapes(config.model.shape);
+  if (config.task == TaskKind::image) return model::parameter_shapes(config.model.image);
+  if (config.lora.rank > 0) return model::adapter_shapes(config.model.shape, config.lora);
+  return model::parameter_shapes(config.model.shape);
 }
 
 std::int64_t parameters_of(const RunConfig& config) {
-  return config.task == TaskKind::image ? size_of(config.model.image, 1).parameters
-                                        : size_of(config.model.shape, 1, 1, false).parameters;
+  double count = 0;
+  for (const model::Shape& shape : parameter_shapes(config)) count += entries(shape);
+  return static_cast<std::int64_t>(count);
+}
+
+double parameter_bytes(const RunConfig& config) {
+  const bool adapted = config.task != TaskKind::image && config.lora.rank > 0;
+  const double frozen = adapted ? 4 * static_cast<double>(size_of(config.model.shape, 1, 1, false).parameters) : 0;
+  return frozen + 16 * static_cast<double>(parameters_of(config));
 }
 
 std::int64_t units_per_step(const RunConfig& config) {
@@ -279,11 +302,11 @@ std::int64_t steps_of(const RunConfig& config) {
   if (train.steps > 0) return train.steps;
   const std::int64_t per_step = units_per_step(config), units = std::max(train.tokens, train.images);
   if (units > 0) return (units - 1) / per_step + 1;
-  if (train.epochs > 0 && config.data.epoch_images == 0) {
-    throw Error(Fault::usage, "train.epochs needs data.path, whose images it counts; set data.path, or train.steps instead",
+  if (train.epochs > 0 && config.data.epoch_units == 0) {
+    throw Error(Fault::usage, "train.epochs needs data.path, whose examples it counts; set data.path, or train.steps instead",
                 {.key = "train.epochs"});
   }
-  const double wanted = train.epochs > 0 ? train.epochs * static_cast<double>(config.data.epoch_images)
+  const double wanted = train.epochs > 0 ? train.epochs * static_cast<double>(config.data.epoch_units)
                                          : train.tokens_per_param * static_cast<double>(parameters_of(config));
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(wanted / static_cast<double>(per_step))));
 }

@@ -21,13 +21,14 @@
 #include "data/images/augment.h"
 #include "data/images/image_set.h"
 #include "model/config.h"
+#include "model/lora.h"
 #include "model/vision/config.h"
 
 namespace cautious::run {
 
-// What is trained: a language model on text, or a classifier of images.
-enum class TaskKind { text, image };
-constexpr auto names_of(TaskKind) { return std::array<std::string_view, 2>{"text", "image"}; }
+// What is trained: a language model on text or on conversations, or a classifier of images.
+enum class TaskKind { text, image, instruct };
+constexpr auto names_of(TaskKind) { return std::array<std::string_view, 3>{"text", "image", "instruct"}; }
 
 // What each member means is said where it becomes a key: in config_table.cc, or in the fields() of its type.
 struct RunConfig {
@@ -37,6 +38,7 @@ struct RunConfig {
     model::ModelConfig shape = cautious::model::preset("nano-300k");  // of text
     model::ImageModel image;
     bool recompute = false;  // text
+    std::string from;        // text; what the weights and, unless set, the shape and the tokenizer are of; empty: fresh ones
   } model;
   struct Data {
     std::vector<std::string> path;  // required to train
@@ -48,9 +50,10 @@ struct RunConfig {
     std::int64_t workers = 1;
     std::int64_t most_bad = 10;
     std::string cache;
-    std::int64_t epoch_images = 0;  // not a key: how many images train.epochs counts, where it decides
+    std::int64_t epoch_units = 0;  // not a key: how many images or tokens train.epochs counts, where it decides
   } data;
-  data::Augment augment;  // images
+  model::LoraConfig lora;  // of language models
+  data::Augment augment;   // images
   struct Optimizer {
     std::string name = "adamw";
     Recipe recipe = cautious::recipe("adamw");  // all its fields are keys of the section
@@ -125,9 +128,11 @@ struct ConfigKey {
 // Every key with its present value, in the order of to_toml(). The fields of a recipe are those of the present one.
 std::vector<ConfigKey> config_keys(const RunConfig& config);
 
-// What follows from the configuration.
+// What follows from the configuration. Parameters are those that are trained.
 std::vector<model::Shape> parameter_shapes(const RunConfig& config);
 std::int64_t parameters_of(const RunConfig& config);
+// Bytes of what is trained with its gradients and two moments, and of a model that is frozen under adapters.
+double parameter_bytes(const RunConfig& config);
 std::int64_t sequence_length(const RunConfig& config);  // of text
 // What the progress of a run counts: tokens or images per step.
 std::int64_t units_per_step(const RunConfig& config);

@@ -86,6 +86,13 @@ void check_reference(const RunConfig& config, const std::vector<Assignment>& giv
   }
 }
 
+void check_lora(const RunConfig& config, const std::vector<Assignment>& given) {
+  if (config.task == TaskKind::image || config.lora.rank == 0) return;
+  base::with_context(in_section(given, "lora"), [&] { (void)adapter_shapes(config.model.shape, config.lora); });
+  if (config.model.from.empty()) refuse(given, "lora.rank", "needs a model to adapt; set model.from, or lora.rank=0");
+  if (config.train.ema > 0) refuse(given, "train.ema", "is an average of a model's weights, not of adapters; set lora.rank=0");
+}
+
 void check_batch(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Train& train = config.train;
   if (train.batch_size % train.grad_accum != 0) {
@@ -93,7 +100,7 @@ void check_batch(const RunConfig& config, const std::vector<Assignment>& given) 
            fmt::format("is {}, which does not divide train.batch_size {}", train.grad_accum, train.batch_size));
   }
   const std::int64_t context = config.model.shape.context;
-  if (config.task == TaskKind::text && train.seq_len > context) {
+  if (config.task != TaskKind::image && train.seq_len > context) {
     refuse(given, "train.seq_len", fmt::format("is {}; valid: 0 to {}, which is model.context", train.seq_len, context));
   }
 }
@@ -111,7 +118,7 @@ void check_length(const RunConfig& config, const std::vector<Assignment>& given)
                             {"train.tokens", static_cast<double>(train.tokens)},
                             {"train.images", static_cast<double>(train.images)},
                             {"train.tokens_per_param", train.tokens_per_param * static_cast<double>(parameters_of(config))},
-                            {"train.epochs", train.epochs * static_cast<double>(config.data.epoch_images)}};
+                            {"train.epochs", train.epochs * static_cast<double>(config.data.epoch_units)}};
   for (const auto& [key, units] : lengths) {
     if (units == 0 || units + per_step <= kMost) continue;
     refuse(given, key, fmt::format("makes a run of {:.3g} {}; valid: at most {:.3g}", units, unit_of(config.task), kMost));
@@ -253,6 +260,7 @@ void check_together(const RunConfig& config, const std::vector<Assignment>& give
     check_decay(given, "optimizer.rest", optimizer.rest_name, optimizer.rest);
   }
   check_reference(config, given);
+  check_lora(config, given);
   check_batch(config, given);
   check_length(config, given);
   const cautious::Schedule schedule = schedule_of(config);

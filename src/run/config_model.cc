@@ -1,14 +1,19 @@
 // Keys of the model and its data, which are those of the task.
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <variant>
 
 #include <cautious/error.h>
 
+#include "model/weight_source.h"
+#include "run/checkpoint.h"
 #include "run/config_section.h"
 
 namespace cautious::run {
 namespace {
+
+constexpr auto kTasks = names_of(TaskKind{});
 
 // Of all tasks: the preset decides which task it is.
 std::vector<std::string> every_preset() {
@@ -35,7 +40,7 @@ void set_preset(RunConfig& config, std::string_view what, const ConfigValue& giv
 
 // read_config() has already started from the task's defaults.
 void set_task(RunConfig& config, std::string_view what, const ConfigValue& given) {
-  const std::string word = to_word(what, given, "text, image");
+  const std::string word = to_word(what, given, base::join(kTasks));
   config.task = base::with_context(std::string(what), [&] { return base::named<TaskKind>("task", word); });
 }
 
@@ -56,12 +61,33 @@ void add_image_data(std::vector<Key>& keys, const RunConfig& config) {
   augment.add_all_but(data::Augment::fields(), {});
 }
 
+void add_instruct_data(std::vector<Key>& keys, const RunConfig& config) {
+  using D = RunConfig::Data;
+  Section data(
+      keys, config, "data", [](auto& c) -> auto& { return c.data; });
+  data.add(Text{"path", &D::path, "files", "conversations to learn from: Alpaca's, lists of messages, or plain text"},
+           Text{"val_path", &D::val_path, "files", "conversations to validate on; none: a part of path"},
+           Field{"val_fraction", &D::val_fraction, Range{0, 0.5, true, false}, "that part, always the same conversations"},
+           Text{"tokenizer", &D::tokenizer, "bytes, or a path", "how text becomes tokens; a chat template beside it is used"},
+           Text{"cache", &D::cache, "a folder", "of known sets; empty: the user's cache folder"});
+}
+
 }  // namespace
+
+void add_lora(std::vector<Key>& keys, const RunConfig& config) {
+  if (config.task == TaskKind::image) return;
+  Section lora(
+      keys, config, "lora", [](auto& c) -> auto& { return c.lora; });
+  lora.add_all_but(model::LoraConfig::fields(), {});
+  lora.add(
+      Text{"targets", &model::LoraConfig::targets, "q_proj, k_proj, ...", "matrices with adapters; none: all of the layers"});
+}
 
 void add_task(std::vector<Key>& keys, const RunConfig& config) {
   Section top(
       keys, config, "", [](auto& c) -> auto& { return c; });
-  top.add(Key{{"task", to_toml(cautious::name_of(config.task)), "text, image", "what is trained: follows from model.preset"},
+  top.add(Key{{"task", to_toml(cautious::name_of(config.task)), base::join(kTasks),
+               "what is trained: follows from model.preset, but for instruct"},
               set_task});
 }
 
@@ -81,7 +107,9 @@ void add_model(std::vector<Key>& keys, const RunConfig& config) {
         config.model.image);
     return;
   }
-  model.add(Flag{"recompute", &M::recompute, "activations again in the backward pass: slower, less memory"});
+  model.add(Text{"from", &M::from, "a run, a model's folder or file, or a known model",
+                 "start from its weights; the keys below start from it too"},
+            Flag{"recompute", &M::recompute, "activations again in the backward pass: slower, less memory"});
   Section shape(
       keys, config, "model", [](auto& c) -> auto& { return c.model.shape; });
   shape.add_all_but(model::ModelConfig::fields(), {});
@@ -89,6 +117,7 @@ void add_model(std::vector<Key>& keys, const RunConfig& config) {
 
 void add_data(std::vector<Key>& keys, const RunConfig& config) {
   if (config.task == TaskKind::image) return add_image_data(keys, config);
+  if (config.task == TaskKind::instruct) return add_instruct_data(keys, config);
   using D = RunConfig::Data;
   Section data(
       keys, config, "data", [](auto& c) -> auto& { return c.data; });
@@ -98,6 +127,24 @@ void add_data(std::vector<Key>& keys, const RunConfig& config) {
            Field{"train_tokens", &D::train_tokens, kEvery, "train on the first this many tokens only; 0: all"},
            Text{"tokenizer", &D::tokenizer, "bytes, or a path", "how text becomes tokens"},
            Text{"cache", &D::cache, "a folder", "of tokenized data; empty: the user's cache folder"});
+}
+
+void follow_model(RunConfig& config, const std::vector<Assignment>& given) {
+  const auto is_open = [&](const std::string& key) { return std::ranges::find(given, key, &Assignment::name) == given.end(); };
+  const Assignment* from = nullptr;
+  for (const Assignment& each : given) {
+    if (each.name == "model.from") from = &each;
+  }
+  if (config.model.from.empty() || from == nullptr) return;
+  bool open = false;
+  base::each_field(config.model.shape,
+                   [&](const auto&, const auto& field) { open |= is_open("model." + std::string(field.name)); });
+  if (!open && !is_open("data.tokenizer")) return;
+  base::with_context(what_of(*from), [&] {
+    const std::filesystem::path path = find_checkpoint(config.model.from);
+    config.model.shape = model::open_weights(path)->config();
+    config.data.tokenizer = tokenizer_beside(path).string();
+  });
 }
 
 }  // namespace cautious::run

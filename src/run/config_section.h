@@ -159,5 +159,6 @@ class Section {
 void add_task(std::vector<Key>& keys, const RunConfig& config);
 void add_model(std::vector<Key>& keys, const RunConfig& config);
 void add_data(std::vector<Key>& keys, const RunConfig& config);
+void add_lora(std::vector<Key>& keys, const RunConfig& config);
 
 }  // namespace cautious::run

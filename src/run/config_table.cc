@@ -14,14 +14,16 @@
 namespace cautious::run {
 namespace {
 
-constexpr std::array<std::string_view, 10> kSections{"model",    "data",  "augment", "optimizer",  "optimizer.rest",
-                                                     "schedule", "train", "eval",    "checkpoint", "log"};
+constexpr std::array<std::string_view, 11> kSections{"model",    "data",  "lora", "augment",    "optimizer", "optimizer.rest",
+                                                     "schedule", "train", "eval", "checkpoint", "log"};
 constexpr std::array<std::string_view, 3> kTextHorizon{"train.steps", "train.tokens", "train.tokens_per_param"};
 constexpr std::array<std::string_view, 3> kImageHorizon{"train.steps", "train.epochs", "train.images"};
+constexpr std::array<std::string_view, 2> kInstructHorizon{"train.steps", "train.epochs"};
 constexpr std::array<std::string_view, 2> kWarmup{"schedule.warmup_steps", "schedule.warmup_ratio"};
 
 std::span<const std::string_view> horizon_of(TaskKind task) {
   if (task == TaskKind::image) return kImageHorizon;
+  if (task == TaskKind::instruct) return kInstructHorizon;
   return kTextHorizon;
 }
 
@@ -85,6 +87,8 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
   if (image) {
     train.add(Field{"epochs", &T::epochs, Range{0, 1e9, true, false}, "length of the run in passes over the training images"},
               Field{"images", &T::images, kCount, "length of the run in images"});
+  } else if (config.task == TaskKind::instruct) {
+    train.add(Field{"epochs", &T::epochs, Range{0, 1e9, true, false}, "length of the run in passes over the conversations"});
   } else {
     train.add(Field{"tokens", &T::tokens, kCount, "length of the run in tokens"},
               Field{"tokens_per_param", &T::tokens_per_param, Range{0, 1e9, true, false},
@@ -108,7 +112,7 @@ void add_records(std::vector<Key>& keys, const RunConfig& config) {
   eval.add(Field{"every", &E::every, kEvery, "steps; 0: at the end only"});
   if (config.task == TaskKind::image) {
     eval.add(Field{"images", &E::images, kEvery, "of the validation data, the first; 0: all"});
-  } else {
+  } else if (config.task == TaskKind::text) {
     eval.add(Field{"tokens", &E::tokens, kCount, "of the validation data, evenly spaced"});
   }
   Section checkpoint(
@@ -156,6 +160,7 @@ std::vector<Key> keys_of(const RunConfig& config) {
   add_task(keys, config);
   add_model(keys, config);
   add_data(keys, config);
+  add_lora(keys, config);
   add_optimizer(keys, config);
   if (works_on_matrices(config.optimizer.recipe.rule)) add_rest(keys, config);
   add_schedule(keys, config);

@@ -93,6 +93,10 @@ std::string what_of(const Assignment& assignment);
 // There is no such key with this configuration: says which was meant, or why there is none.
 [[noreturn]] void refuse_key(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment);
 
+// The shape and the tokenizer of model.from, where they are not all given: a configuration that was written down resolved does
+// not need the model again.
+void follow_model(RunConfig& config, const std::vector<Assignment>& given);
+
 // Throws an Error if a layer sets two keys of which one decides.
 void refuse_rivals(TaskKind task, const std::vector<Assignment>& given);
 

@@ -2,22 +2,40 @@
 #include "run/run_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include <cautious/error.h>
 
+#include "data/instructions/conversations.h"
+#include "data/permutation.h"
+#include "data/sets/catalog.h"
+#include "run/checkpoint.h"
+
 namespace cautious::run {
 namespace {
 
 // The model's vocabulary must hold every token that can come.
-void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer, const data::Corpus& corpus) {
+void check_tokenizer(const RunConfig& config, const data::Tokenizer& tokenizer) {
   const std::int64_t vocab = config.model.shape.vocab;
+  if (tokenizer.vocab() > vocab && !config.model.from.empty()) {
+    throw Error(Fault::usage, fmt::format("data.tokenizer '{}' has {} tokens, but model.from '{}' has {}; give the tokenizer "
+                                          "that it was trained with",
+                                          config.data.tokenizer, tokenizer.vocab(), config.model.from, vocab));
+  }
   if (tokenizer.vocab() > vocab) {
     throw Error(Fault::usage, fmt::format("data.tokenizer '{}' has {} tokens, model.vocab is {}; set --model.vocab={}",
                                           config.data.tokenizer, tokenizer.vocab(), vocab, tokenizer.vocab()));
   }
+}
+
+void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer, const data::Corpus& corpus) {
+  check_tokenizer(config, tokenizer);
+  const std::int64_t vocab = config.model.shape.vocab;
   const std::int64_t largest = std::max(corpus.train.largest(), corpus.validation.largest());
   if (largest >= vocab) {
     throw Error(Fault::data, fmt::format("the data has the token {}, model.vocab is {}; set --model.vocab={} or more", largest,
@@ -25,13 +43,42 @@ void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer,
   }
 }
 
+std::filesystem::path cache_of(const RunConfig& config) {
+  return config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache);
+}
+
+std::vector<data::Lesson> lessons_in(const std::vector<std::string>& names, const char* key, const data::Speech& speech,
+                                     const std::filesystem::path& cache) {
+  std::vector<data::Lesson> lessons;
+  for (const std::string& name : names) {
+    std::error_code error;
+    std::vector<std::filesystem::path> files{name};
+    if (!std::filesystem::exists(name, error)) {
+      (void)data::place_named(name, data::Content::instructions, key, cache);
+      files = data::paths_to_use(data::known_set(name), cache);
+    }
+    for (const std::filesystem::path& file : files) {
+      for (const data::Conversation& each : data::read_conversations(file)) lessons.push_back(speech.lesson(each));
+    }
+  }
+  return lessons;
+}
+
+// Always the same ones, whatever the seed: runs are compared on them.
+std::vector<data::Lesson> taken_for_validation(std::vector<data::Lesson>& lessons, double fraction) {
+  constexpr std::uint64_t kKey = 0x76616c6964617465;
+  const auto count = static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(lessons.size())));
+  std::vector<data::Lesson> taken, left;
+  for (std::uint64_t i = 0; i < lessons.size(); ++i) {
+    (data::permuted(i, lessons.size(), kKey) < count ? taken : left).push_back(std::move(lessons[i]));
+  }
+  lessons = std::move(left);
+  return taken;
+}
+
 data::CorpusSpec corpus_spec(const RunConfig& config) {
-  return {config.data.path,
-          config.data.val_path,
-          config.data.val_fraction,
-          config.data.train_tokens,
-          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache),
-          config.train.threads};
+  return {config.data.path,         config.data.val_path, config.data.val_fraction,
+          config.data.train_tokens, cache_of(config),     config.train.threads};
 }
 
 }  // namespace
@@ -41,6 +88,40 @@ RunData open_data(const RunConfig& config, const std::function<void(const std::s
   data::Corpus corpus = data::open_corpus(corpus_spec(config), tokenizer, progress);
   check_vocabulary(config, tokenizer, corpus);
   return {std::move(tokenizer), std::move(corpus)};
+}
+
+LessonData open_lessons(const RunConfig& config) {
+  data::Tokenizer tokenizer = data::Tokenizer::named(config.data.tokenizer);
+  check_tokenizer(config, tokenizer);
+  const bool bytes = config.data.tokenizer == "bytes";
+  const data::Speech speech(tokenizer,
+                            bytes ? std::nullopt : data::ChatTemplate::of_folder(tokenizer_beside(config.data.tokenizer)));
+  std::vector<data::Lesson> train = lessons_in(config.data.path, "data.path", speech, cache_of(config)), validation;
+  if (config.data.val_path.empty()) {
+    validation = taken_for_validation(train, config.data.val_fraction);
+  } else {
+    validation = lessons_in(config.data.val_path, "data.val_path", speech, cache_of(config));
+  }
+  const std::string split = fmt::format("{} conversations to learn from, {} to validate on", train.size(), validation.size());
+  const std::int64_t length = sequence_length(config);
+  LessonData data{std::move(tokenizer),
+                  data::LessonRows(train, length, config.train.seed),
+                  data::LessonRows(validation, length, 0),
+                  split,
+                  {}};
+  for (const auto& [rows, what] : {std::pair(&data.train, "learn from"), std::pair(&data.validation, "validate on")}) {
+    if (rows->count() > 0) continue;
+    throw Error(
+        Fault::data,
+        fmt::format(
+            "none of the conversations to {} has an answer within {} tokens; raise train.seq_len, or give more conversations",
+            what, length));
+  }
+  if (data.train.cut() > 0) {
+    data.notices.push_back(
+        fmt::format("{} conversations are longer than train.seq_len {}: their ends are lost", data.train.cut(), length));
+  }
+  return data;
 }
 
 data::ImageData open_image_data(const RunConfig& config,

@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "data/corpus.h"
 #include "data/images/image_set.h"
+#include "data/instructions/lessons.h"
 #include "run/config.h"
 
 namespace cautious::run {
@@ -18,6 +20,17 @@ struct RunData {
 // Opened, and tokenized if it has not been. Whatever is wrong with it is an Error (data/corpus.h, data/tokenizer/tokenizer.h),
 // also a vocabulary that model.vocab does not hold.
 RunData open_data(const RunConfig& config, const std::function<void(const std::string& what, double part)>& progress);
+
+// The conversations of a run, in rows of tokens, and how they are split.
+struct LessonData {
+  data::Tokenizer tokenizer;
+  data::LessonRows train, validation;
+  std::string split;
+  std::vector<std::string> notices;  // what the user should know
+};
+// Whatever is wrong with them is an Error (data/instructions/conversations.h), also a vocabulary that model.vocab does not
+// hold.
+LessonData open_lessons(const RunConfig& config);
 
 // The images of a run, opened. Whatever is wrong with them is an Error (data/images/image_set.h), also more classes or other
 // channels than the model has.

@@ -39,10 +39,10 @@ double memory_needed(const run::RunConfig& config) {
   const std::int64_t chunk = config.train.batch_size / config.train.grad_accum;
   if (config.task == run::TaskKind::image) {
     const model::ImageModelSize size = size_of(config.model.image, chunk);
-    return static_cast<double>(size.parameter_bytes) + static_cast<double>(size.activation_bytes);
+    return run::parameter_bytes(config) + static_cast<double>(size.activation_bytes);
   }
   const model::ModelSize size = size_of(config.model.shape, chunk, run::sequence_length(config), config.model.recompute);
-  return static_cast<double>(size.parameter_bytes) + static_cast<double>(size.activation_bytes);
+  return run::parameter_bytes(config) + static_cast<double>(size.activation_bytes);
 }
 
 void check_memory(const run::RunConfig& config) {
@@ -58,6 +58,18 @@ void check_memory(const run::RunConfig& config) {
           config.train.batch_size, config.train.grad_accum, config.train.grad_accum == 1 ? "" : "s",
           image ? "" : fmt::format(" of {} tokens", run::sequence_length(config)), needed / kGiB, available / kGiB,
           image ? "or lower train.batch_size" : "set model.recompute=true, or lower train.batch_size or train.seq_len"));
+}
+
+// What the task is made from: when a run continues, weights and tokenizer are those of its checkpoint, and the model that it
+// started from is not needed, except under adapters.
+run::RunConfig with_checkpoint(const RunRequest& request) {
+  run::RunConfig config = request.config;
+  if (!request.resume || config.model.from.empty() || config.lora.rank > 0) return config;
+  const auto saved = run::list_checkpoints(request.out / "checkpoints");
+  if (saved.empty()) return config;
+  config.model.from.clear();
+  config.data.tokenizer = (saved.back().path / "tokenizer.json").string();
+  return config;
 }
 
 // One run from its first or next step to its end.
@@ -304,7 +316,7 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, const s
   const run::RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
   check_memory(config);
-  const std::unique_ptr<Task> task = make_task(config, [&](const std::string& what, double fraction) {
+  const std::unique_ptr<Task> task = make_task(with_checkpoint(request), [&](const std::string& what, double fraction) {
     watch.preparing();
     watch.live.show_fraction(fraction, what);
   });

@@ -20,7 +20,9 @@ class Task {
  public:
   virtual ~Task() = default;
 
+  // What is trained, and the file of a checkpoint that holds it.
   virtual ::torch::nn::Module& model() = 0;
+  virtual const char* weights_file() const { return "model.safetensors"; }
   virtual RunPlan plan() const = 0;
   // Of the training data: another set has another one, but for chance.
   virtual std::int64_t fingerprint() const = 0;

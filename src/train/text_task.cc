@@ -1,4 +1,4 @@
-// Language models: a Transformer, a stream of tokens, and windows of the validation text.
+// Language models: a Transformer, perhaps with adapters, sequences of tokens, and windows of the validation text.
 #include "train/task.h"
 
 #include <algorithm>
@@ -12,13 +12,88 @@
 #include <cautious/error.h>
 
 #include "base/atomic_file.h"
+#include "base/files.h"
 #include "data/sampler.h"
+#include "model/adapters.h"
 #include "model/evaluate.h"
 #include "model/family.h"
+#include "model/weight_source.h"
+#include "run/checkpoint.h"
 #include "run/run_data.h"
 
 namespace cautious::train {
 namespace {
+
+// Where the sequences come from: a stream of text, or conversations.
+class TextSource {
+ public:
+  virtual ~TextSource() = default;
+
+  virtual const data::Tokenizer& tokenizer() const = 0;
+  virtual RunPlan plan() const = 0;
+  virtual std::int64_t fingerprint() const = 0;
+  virtual std::int64_t per_epoch() const = 0;  // sequences
+  // Sequence `number` of a run, as a function of the seed and the number (data/sampler.h).
+  virtual void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                        std::span<std::int64_t> starts) const = 0;
+  virtual model::Windows validation() const = 0;
+  virtual std::vector<std::string> notices() const = 0;
+};
+
+class CorpusSource : public TextSource {
+ public:
+  CorpusSource(const run::RunConfig& config, run::RunData data)
+      : data_(std::move(data)),
+        length_(run::sequence_length(config)),
+        evaluation_{
+            &data_.corpus.validation,
+            data::fixed_windows(data_.corpus.validation, length_, std::max<std::int64_t>(1, config.eval.tokens / length_)),
+            length_, data_.tokenizer.lengths()},
+        sampler_(data_.corpus.train, length_, config.train.seed) {}
+
+  const data::Tokenizer& tokenizer() const override { return data_.tokenizer; }
+  RunPlan plan() const override { return {data_.corpus.train.size(), data_.corpus.validation.size(), data_.corpus.split}; }
+  std::int64_t fingerprint() const override { return data_.corpus.train.fingerprint(); }
+  std::int64_t per_epoch() const override { return sampler_.per_epoch(); }
+  void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                std::span<std::int64_t> starts) const override {
+    sampler_.sequence(number, tokens, target, starts);
+  }
+  model::Windows validation() const override { return windows_of(evaluation_); }
+  std::vector<std::string> notices() const override { return {}; }
+
+ private:
+  run::RunData data_;
+  std::int64_t length_;
+  model::EvaluationSet evaluation_;
+  data::Sampler sampler_;
+};
+
+class LessonSource : public TextSource {
+ public:
+  LessonSource(const run::RunConfig& config, run::LessonData data)
+      : data_(std::move(data)), length_(run::sequence_length(config)) {}
+
+  const data::Tokenizer& tokenizer() const override { return data_.tokenizer; }
+  RunPlan plan() const override { return {data_.train.count() * length_, data_.validation.count() * length_, data_.split}; }
+  std::int64_t fingerprint() const override { return data_.train.fingerprint(); }
+  std::int64_t per_epoch() const override { return data_.train.count(); }
+  void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
+                std::span<std::int64_t> starts) const override {
+    data_.train.sequence(number, tokens, target, starts);
+  }
+  model::Windows validation() const override {
+    return {data_.validation.count(), length_, data_.validation.largest(), data_.tokenizer.lengths(),
+            [this](std::size_t row, auto tokens, auto target, auto starts) {
+              data_.validation.row(static_cast<std::int64_t>(row), tokens, target, starts);
+            }};
+  }
+  std::vector<std::string> notices() const override { return data_.notices; }
+
+ private:
+  run::LessonData data_;
+  std::int64_t length_;
+};
 
 std::span<std::int64_t> row_of(const at::Tensor& rows, std::int64_t row) {
   const std::int64_t length = rows.size(1);
@@ -30,58 +105,90 @@ std::int64_t count_targets(const at::Tensor& target) {
   return std::count_if(values, values + target.numel(), [](std::int64_t value) { return value >= 0; });
 }
 
+std::shared_ptr<model::Adapters> make_adapters(const run::RunConfig& config) {
+  if (config.lora.rank == 0) return nullptr;
+  return std::make_shared<model::Adapters>(config.model.shape, config.lora, config.train.seed);
+}
+
+std::shared_ptr<model::Transformer> make_model(const run::RunConfig& config, const model::Adapters* adapters) {
+  const model::RunOptions options{.recompute = config.model.recompute, .adapters = adapters};
+  const model::ModelConfig& shape = config.model.shape;
+  if (config.model.from.empty()) return std::make_shared<model::Transformer>(shape, config.train.seed, options);
+  const auto source = model::open_weights(run::find_checkpoint(config.model.from));
+  return std::make_shared<model::Transformer>(*source, shape, options);
+}
+
 class TextTask : public Task {
  public:
-  TextTask(const run::RunConfig& config, run::RunData data)
+  TextTask(const run::RunConfig& config, std::unique_ptr<const TextSource> source)
       : config_(config),
-        data_(std::move(data)),
+        source_(std::move(source)),
         length_(run::sequence_length(config)),
-        evaluation_{
-            &data_.corpus.validation,
-            data::fixed_windows(data_.corpus.validation, length_, std::max<std::int64_t>(1, config.eval.tokens / length_)),
-            length_, data_.tokenizer.lengths()},
-        sampler_(data_.corpus.train, length_, config.train.seed),
-        model_(std::make_shared<model::Transformer>(config.model.shape, config.train.seed,
-                                                    model::RunOptions{.recompute = config.model.recompute})) {}
+        adapters_(make_adapters(config)),
+        model_(make_model(config, adapters_.get())),
+        notices_(source_->notices()) {}
 
-  ::torch::nn::Module& model() override { return *model_; }
-  RunPlan plan() const override { return {data_.corpus.train.size(), data_.corpus.validation.size(), data_.corpus.split}; }
-  std::int64_t fingerprint() const override { return data_.corpus.train.fingerprint(); }
+  ::torch::nn::Module& model() override {
+    if (adapters_) return *adapters_;
+    return *model_;
+  }
+  const char* weights_file() const override { return adapters_ ? model::kAdapterWeights : Task::weights_file(); }
+  RunPlan plan() const override { return source_->plan(); }
+  std::int64_t fingerprint() const override { return source_->fingerprint(); }
   double epochs(std::int64_t steps) const override {
-    return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(sampler_.per_epoch());
+    return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(source_->per_epoch());
   }
   double add_gradients(std::int64_t step) override;
-  Evaluation evaluate() override {
-    const model::Evaluation found = model::evaluate(*model_, evaluation_, config_.train.batch_size / config_.train.grad_accum);
-    return {{found.loss, found.bits_per_byte, found.accuracy}, found.targets};
-  }
-  void describe(const std::filesystem::path& folder) const override {
-    base::write_atomically(folder / "config.json", model::to_config_json(config_.model.shape, data_.tokenizer.document_end()));
-    base::write_atomically(folder / "tokenizer.json", data_.tokenizer.to_json());
-  }
+  Evaluation evaluate() override;
+  void describe(const std::filesystem::path& folder) const override;
   void finish(const std::filesystem::path&) const override {}
-  std::vector<std::string> notices() override { return {}; }
+  std::vector<std::string> notices() override { return std::exchange(notices_, {}); }
 
  private:
   run::RunConfig config_;
-  run::RunData data_;
+  std::unique_ptr<const TextSource> source_;
   std::int64_t length_;
-  model::EvaluationSet evaluation_;
-  data::Sampler sampler_;
+  std::shared_ptr<model::Adapters> adapters_;
   std::shared_ptr<model::Transformer> model_;
+  std::vector<std::string> notices_;
 };
+
+Evaluation TextTask::evaluate() {
+  if (adapters_) adapters_->eval();
+  const model::Evaluation found =
+      model::evaluate(*model_, source_->validation(), config_.train.batch_size / config_.train.grad_accum);
+  if (adapters_) adapters_->train();
+  return {{found.loss, found.bits_per_byte, found.accuracy}, found.targets};
+}
+
+void TextTask::describe(const std::filesystem::path& folder) const {
+  const data::Tokenizer& tokenizer = source_->tokenizer();
+  if (adapters_) {
+    const std::string base = std::filesystem::absolute(run::find_checkpoint(config_.model.from)).string();
+    base::write_atomically(folder / model::kAdapterConfig, to_adapter_json({config_.lora, base}, config_.model.shape));
+  } else {
+    base::write_atomically(folder / "config.json", model::to_config_json(config_.model.shape, tokenizer.document_end()));
+  }
+  base::write_atomically(folder / "tokenizer.json", tokenizer.to_json());
+  // Special tokens by their roles, and the chat template.
+  constexpr const char* kMore = "tokenizer_config.json";
+  if (config_.data.tokenizer == "bytes") return;
+  const auto more = base::read_file_if_any(run::tokenizer_beside(config_.data.tokenizer) / kMore);
+  if (more) base::write_atomically(folder / kMore, *more);
+}
 
 // The chunks' losses weigh as their targets: whatever the chunks, the gradient is that of the mean over the whole batch.
 double TextTask::add_gradients(std::int64_t step) {
   const std::int64_t batch = config_.train.batch_size, chunk = batch / config_.train.grad_accum;
-  const at::Tensor tokens = at::empty({batch, length_}, at::kLong), target = at::empty({batch, length_}, at::kLong);
+  const at::Tensor sequences = at::empty({3, batch, length_}, at::kLong);
+  const at::Tensor tokens = sequences[0], target = sequences[1], starts = sequences[2];
   for (std::int64_t row = 0; row < batch; ++row) {
-    sampler_.sequence(step * batch + row, row_of(tokens, row), row_of(target, row));
+    source_->sequence(step * batch + row, row_of(tokens, row), row_of(target, row), row_of(starts, row));
   }
   const std::int64_t all = count_targets(target);
   if (all == 0) {
-    throw Error(Fault::data, fmt::format("step {}: none of its {} tokens has a target, because each ends a document; "
-                                         "remove empty documents from the data",
+    throw Error(Fault::data, fmt::format("step {}: none of its {} tokens has a target, because each ends a document or is "
+                                         "only read; remove empty documents from the data",
                                          step + 1, target.numel()));
   }
   double loss = 0;
@@ -89,7 +196,8 @@ double TextTask::add_gradients(std::int64_t step) {
     const at::Tensor chunk_target = target.narrow(0, first, chunk);
     const std::int64_t targets = count_targets(chunk_target);
     if (targets == 0) continue;
-    const at::Tensor chunk_loss = model_->loss(tokens.narrow(0, first, chunk), chunk_target);
+    if (adapters_) adapters_->draw(static_cast<std::uint64_t>(step * batch + first));
+    const at::Tensor chunk_loss = model_->loss(tokens.narrow(0, first, chunk), chunk_target, starts.narrow(0, first, chunk));
     const double weight = static_cast<double>(targets) / static_cast<double>(all);
     loss += weight * chunk_loss.item<double>();
     if (!std::isfinite(loss)) return loss;
@@ -101,7 +209,10 @@ double TextTask::add_gradients(std::int64_t step) {
 }  // namespace
 
 std::unique_ptr<Task> make_text_task(const run::RunConfig& config, const Progress& progress) {
-  return std::make_unique<TextTask>(config, run::open_data(config, progress));
+  if (config.task == run::TaskKind::instruct) {
+    return std::make_unique<TextTask>(config, std::make_unique<LessonSource>(config, run::open_lessons(config)));
+  }
+  return std::make_unique<TextTask>(config, std::make_unique<CorpusSource>(config, run::open_data(config, progress)));
 }
 
 }  // namespace cautious::train

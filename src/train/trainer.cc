@@ -162,13 +162,13 @@ Evaluation Trainer::evaluate() {
 }
 
 void Trainer::save(const std::filesystem::path& folder) {
-  base::write_safetensors(folder / "model.safetensors", model::weights_of(task_.model()), {{"format", "pt"}});
+  base::write_safetensors(folder / task_.weights_file(), model::weights_of(task_.model()), {{"format", "pt"}});
   optimizer_.save(folder / "optimizer.safetensors");
   if (average_) average_->save(folder / model::kAveraged);
 }
 
 void Trainer::load(const std::filesystem::path& folder, std::int64_t done) {
-  model::load_weights(task_.model(), folder / "model.safetensors");
+  model::load_weights(task_.model(), folder / task_.weights_file());
   optimizer_.load(folder / "optimizer.safetensors");
   if (average_) average_->load(folder / model::kAveraged);
   done_ = done;

@@ -57,6 +57,14 @@ class TrainProgram(unittest.TestCase):
             for key in ("batch", "images_per_s", "plain_images_per_s", "speedup", "loader_images_per_s", "threads", "gflops"):
                 self.assertGreater(row[key], 0, key)
 
+    def test_benchmark_of_decoding_has_its_keys(self):
+        done = run("bench", "decode", "--presets", "nano-100k", "--rounds", "1", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = json.loads(done.stdout)
+        self.assertEqual((row["preset"], row["parameters"], row["threads"]), ("nano-100k", 117056, 2))
+        for key in ("tokens_per_s", "limit_tokens_per_s", "ratio"):
+            self.assertGreater(row[key], 0, key)
+
     def test_peers_agree_and_are_timed(self):
         done = run("bench", "peers", "--sizes", "100,1000x160", "--threads", "1", "--rounds", "1", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -85,6 +93,7 @@ class TrainProgram(unittest.TestCase):
         self.refused(2, ["--rounds"], "bench", "train", "--rounds", "0")
         self.refused(2, ["resnet20", "did you mean", "resnet-20"], "bench", "image", "--presets", "resnet20")
         self.refused(2, ["--threads"], "bench", "image", "--threads", "0")
+        self.refused(2, ["nano", "choices"], "bench", "decode", "--presets", "nano")
         self.refused(2, ["--sizes is 'gpt2'", "gpt2-small"], "bench", "peers", "--sizes", "1e4,gpt2")
         self.refused(2, ["--threads"], "bench", "peers", "--threads", "0")
 

@@ -34,12 +34,15 @@ Described described_text(const run::RunConfig& config, std::int64_t chunk) {
   const model::ModelConfig& shape = config.model.shape;
   const std::int64_t sequence = run::sequence_length(config);
   const model::ModelSize size = size_of(shape, chunk, sequence, config.model.recompute);
+  const bool adapted = config.lora.rank > 0;
   return {fmt::format("{} layers, width {}, {} heads of {}, hidden {}, vocabulary {}", shape.layers, shape.width, shape.heads,
                       shape.head_size, shape.hidden, shape.vocab),
-          fmt::format("{}, {} of them in the embedding and the output", size.parameters, size.embedding),
+          adapted ? fmt::format("{} frozen, {} in adapters of rank {}", size.parameters, run::parameters_of(config),
+                                config.lora.rank)
+                  : fmt::format("{}, {} of them in the embedding and the output", size.parameters, size.embedding),
           fmt::format("{} x {} tokens", config.train.batch_size, sequence),
-          size.flops_per_token,
-          static_cast<double>(size.parameter_bytes),
+          adapted ? size.flops_per_token * 2 / 3 : size.flops_per_token,
+          run::parameter_bytes(config),
           static_cast<double>(size.activation_bytes),
           reached_at(shape.width)};
 }
@@ -100,25 +103,28 @@ int use_threads(int wanted) {
 }
 
 Trained load_trained(const std::string& run) {
-  const std::filesystem::path checkpoint = run::find_checkpoint(run), tokenizer = checkpoint / "tokenizer.json";
+  const std::filesystem::path checkpoint = run::find_checkpoint(run), folder = run::tokenizer_beside(checkpoint);
   if (classifies_images(run)) {
     throw Error(Fault::data,
                 fmt::format("{} is an image classifier, not a language model; for images: cautious predict {} IMAGE",
                             base::in_quotes(run), base::shell_word(run)));
   }
-  Trained trained{checkpoint, data::Tokenizer::read(tokenizer), model::load_model(checkpoint)};
+  Trained trained{checkpoint, data::Tokenizer::read(folder), model::load_model(checkpoint)};
   const std::int64_t vocab = trained.model->config().vocab;
   if (trained.tokenizer.vocab() > vocab) {
-    throw Error(Fault::data, fmt::format("{} has a vocabulary of {}, but the model next to it has one of {}: it is not the "
-                                         "tokenizer that the model was trained with",
-                                         tokenizer.string(), trained.tokenizer.vocab(), vocab));
+    throw Error(Fault::data, fmt::format("the tokenizer in {} has a vocabulary of {}, but the model has one of {}: it is not "
+                                         "the tokenizer that the model was trained with",
+                                         folder.string(), trained.tokenizer.vocab(), vocab));
   }
   return trained;
 }
 
 bool classifies_images(const std::string& run) {
-  const auto text = nlohmann::json::parse(base::read_file(run::find_checkpoint(run) / "config.json"), nullptr, false);
-  return text.is_object() && text.contains("architecture");  // timm's word; those of language models have architectures
+  const std::filesystem::path checkpoint = run::find_checkpoint(run);
+  if (!std::filesystem::is_directory(checkpoint)) return false;
+  const auto text = base::read_file_if_any(checkpoint / "config.json");
+  const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  return json.is_object() && json.contains("architecture");  // timm's word; those of language models have architectures
 }
 
 TrainedClassifier load_trained_classifier(const std::string& run) {
@@ -142,7 +148,8 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
   const double gflops = sgemm.gflops(config.train.threads);
   const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
   std::vector<std::string> lines;
-  lines.push_back(line("model", fmt::format("{}: {}", config.model.preset, model.shape)));
+  const std::string& start = config.model.from.empty() ? config.model.preset : config.model.from;
+  lines.push_back(line("model", fmt::format("{}: {}", start, model.shape)));
   lines.push_back(line("parameters", model.parameters));
   if (data != nullptr) {
     lines.push_back(line("data", fmt::format("{} training {}, {} validation {}: {}", data->training, unit, data->validation,

@@ -1,7 +1,6 @@
-// cautious eval: how well a trained model predicts a text, or the classes of images.
+// cautious eval: how well a trained model predicts a text, or the classes of images. (Benchmarks: eval_tasks.cc.)
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -9,12 +8,16 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <cautious/error.h>
+
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/program.h"
 #include "cli/train/train.h"
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "data/sampler.h"
+#include "data/tasks/task.h"
 #include "model/evaluate.h"
 #include "model/vision/evaluate.h"
 
@@ -24,29 +27,60 @@ namespace {
 struct EvalArguments {
   std::string run;
   std::vector<std::string> data;
-  std::int64_t tokens = 0, batch = 8;
+  std::int64_t tokens = 0, stride = 0, batch = 8;
   int threads = 0;
   bool json = false;
+  TaskArguments tasks;
 };
 
-// Windows of the model's context side by side, or as many of them as `tokens` says, evenly spaced.
-model::EvaluationSet windows_of(const data::Stream& stream, const Trained& trained, std::int64_t tokens) {
-  const std::int64_t length = std::min(trained.model->config().context, stream.size() - 1);
-  const std::int64_t all = (stream.size() - 1) / length;
-  const std::int64_t count = tokens > 0 ? std::min(all, (tokens + length - 1) / length) : all;
-  return {&stream, data::fixed_windows(stream, length, count), length, trained.tokenizer.lengths()};
+// Windows of the model's context side by side, or as many of them as `tokens` says, evenly spaced. With a stride each begins
+// so many tokens after the one before, the last one where it still fits, and what an earlier one has does not count again.
+model::EvaluationSet windows_of(const data::Stream& stream, const Trained& trained, const EvalArguments& args) {
+  const std::int64_t length = std::min(trained.model->config().context, stream.size() - 1), last = stream.size() - 1 - length;
+  if (args.stride == 0) {
+    const std::int64_t all = (stream.size() - 1) / length;
+    const std::int64_t count = args.tokens > 0 ? std::min(all, (args.tokens + length - 1) / length) : all;
+    return {&stream, data::fixed_windows(stream, length, count), length, trained.tokenizer.lengths()};
+  }
+  base::check_range("--stride", static_cast<double>(args.stride), {1, static_cast<double>(length), false, false});
+  std::vector<std::int64_t> windows;
+  for (std::int64_t first = 0; first < last; first += args.stride) windows.push_back(first);
+  windows.push_back(last);
+  return {&stream, std::move(windows), length, trained.tokenizer.lengths(), true};
+}
+
+// What spaces separate in the text of the targets.
+std::int64_t words_in(const model::EvaluationSet& set, const data::Tokenizer& tokenizer) {
+  std::int64_t words = 0;
+  bool between = true;
+  std::vector<std::int64_t> tokens(set.length), target(set.length), starts(set.length);
+  for (std::size_t window = 0; window < set.windows.size(); ++window) {
+    set.copy(window, tokens, target, starts);
+    std::erase(target, -1);
+    for (const char c : tokenizer.decode(std::vector<data::Token>(target.begin(), target.end()))) {
+      const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+      words += between && !space ? 1 : 0;
+      between = space;
+    }
+    target.resize(set.length);
+  }
+  return words;
 }
 
 std::string json_of(const EvalArguments& args, const Trained& trained, const model::EvaluationSet& set,
                     const model::Evaluation& result) {
+  const auto targets = static_cast<double>(result.targets), words = static_cast<double>(words_in(set, trained.tokenizer));
   const nlohmann::ordered_json object{{"checkpoint", trained.checkpoint.string()},
                                       {"data", args.data},
                                       {"loss", result.loss},
                                       {"bits_per_byte", result.bits_per_byte},
+                                      {"byte_perplexity", std::exp2(result.bits_per_byte)},
+                                      {"word_perplexity", std::exp(result.loss * targets / words)},
                                       {"accuracy", result.accuracy},
                                       {"targets", result.targets},
                                       {"windows", set.windows.size()},
-                                      {"sequence", set.length}};
+                                      {"sequence", set.length},
+                                      {"stride", args.stride > 0 ? args.stride : set.length}};
   return object.dump() + "\n";
 }
 
@@ -59,8 +93,6 @@ std::string table_of(const EvalArguments& args, const Trained& trained, const mo
          fmt::format("accuracy       {:.2f}%\n", 100 * result.accuracy) + fmt::format("targets        {}\n", result.targets);
 }
 
-using Show = std::function<void(const std::string& what, double fraction)>;
-
 std::string eval_text(const EvalArguments& args, int threads, const Show& show) {
   const Trained trained = load_trained(args.run);
   data::CorpusSpec spec;
@@ -68,7 +100,7 @@ std::string eval_text(const EvalArguments& args, int threads, const Show& show) 
   spec.cache = data::default_cache();
   spec.threads = threads;
   const data::Stream stream = data::open_stream(spec, trained.tokenizer, show);
-  const model::EvaluationSet set = windows_of(stream, trained, args.tokens);
+  const model::EvaluationSet set = windows_of(stream, trained, args);
   const model::Evaluation result =
       model::evaluate(*trained.model, set, args.batch, [&](double fraction) { show("evaluating", fraction); });
   return args.json ? json_of(args, trained, set, result) : table_of(args, trained, set, result);
@@ -116,6 +148,7 @@ void check_classes(const TrainedClassifier& trained, const data::ImageSet& set) 
 std::string eval_images(const EvalArguments& args, int threads, const Show& show) {
   const TrainedClassifier trained = load_trained_classifier(args.run);
   if (args.tokens > 0) throw Error(Fault::usage, "--tokens is for language models; leave it out for images");
+  if (args.stride > 0) throw Error(Fault::usage, "--stride is for language models; leave it out for images");
   data::ImageSpec spec;
   spec.path = args.data;
   spec.cache = data::default_cache();
@@ -125,6 +158,15 @@ std::string eval_images(const EvalArguments& args, int threads, const Show& show
       model::evaluate(*trained.model, *set, trained.view, {.batch = args.batch, .most = 0, .workers = threads},
                       [&](double fraction) { show("evaluating", fraction); });
   return args.json ? image_json(args, trained, result) : image_table(args, trained, result);
+}
+
+TaskArguments task_arguments(const EvalArguments& args) {
+  if (args.data.size() != 1) throw Error(Fault::usage, "--data is one folder with the files of the tasks, or one file");
+  TaskArguments tasks = args.tasks;
+  tasks.run = args.run;
+  tasks.data = args.data[0];
+  tasks.json = args.json;
+  return tasks;
 }
 
 int run(const EvalArguments& args) {
@@ -137,10 +179,30 @@ int run(const EvalArguments& args) {
     interruptible.check();
     line.show_fraction(fraction, what);
   };
-  const std::string text = classifies_images(args.run) ? eval_images(args, threads, show) : eval_text(args, threads, show);
+  const std::string text = !args.tasks.tasks.empty()     ? eval_tasks(task_arguments(args), threads, show)
+                           : classifies_images(args.run) ? eval_images(args, threads, show)
+                                                         : eval_text(args, threads, show);
   line.finish();
   base::print(text);
   return 0;
+}
+
+void add_task_options(CLI::App& verb, TaskArguments& args) {
+  CLI::Option* const tasks =
+      verb.add_option("--tasks", args.tasks, fmt::format("Benchmarks in the folder --data: {}", base::join(data::task_names())))
+          ->delimiter(',')
+          ->type_name("NAMES");
+  for (const char* const other : {"--tokens", "--stride"}) tasks->excludes(verb.get_option(other));
+  verb.add_option("--shots", args.shots, "Examples before each item of a benchmark (default: 0)")
+      ->type_name("NUMBER")
+      ->needs(tasks);
+  verb.add_option("--limit", args.limit, "The first items of a benchmark, or of each of its subjects; 0 means all (default: 0)")
+      ->type_name("NUMBER")
+      ->needs(tasks);
+  verb.add_option("--seed", args.seed, "Which examples are drawn (default: 0)")->type_name("NUMBER")->needs(tasks);
+  verb.add_option("--out", args.out, "Folder for results.json and samples.jsonl; the same command again continues there")
+      ->type_name("FOLDER")
+      ->needs(tasks);
 }
 
 }  // namespace
@@ -151,7 +213,8 @@ void add_eval(CLI::App& app, Verb& chosen) {
   verb.footer(
       "  cautious eval runs/first --data held_out.txt\n"
       "  cautious eval runs/fashion --data fashion-mnist\n"
-      "  cautious eval runs/first --data shards/ more.jsonl --tokens 1000000 --json");
+      "  cautious eval runs/first --data shards/ more.jsonl --tokens 1000000 --json\n"
+      "  cautious eval runs/first --tasks hellaswag,mmlu --shots 5 --data benchmarks/ --out scores/");
   verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
       ->required()
       ->type_name("");
@@ -161,6 +224,11 @@ void add_eval(CLI::App& app, Verb& chosen) {
       ->type_name("FILE...");
   verb.add_option("--tokens", args->tokens, "Of a text, about this many tokens, evenly spaced; 0 means all (default: 0)")
       ->type_name("NUMBER");
+  verb.add_option("--stride", args->stride,
+                  "Of a text, windows that begin so many tokens apart; each predicts what none before it has (default: the "
+                  "model's context)")
+      ->type_name("NUMBER");
+  add_task_options(verb, args->tasks);
   verb.add_option("--batch", args->batch, "Windows or images at a time; changes speed and memory only (default: 8)")
       ->type_name("NUMBER");
   verb.add_option("--threads", args->threads, "Threads; 0 means one per core (default: 0)")->type_name("NUMBER");

@@ -31,13 +31,16 @@ int main(int argc, char** argv) {
       "  cautious bench train --json";
   return run_program(argc, argv, kExamples, [](CLI::App& app, Verb& chosen) {
     add_train(app, chosen);
+    add_finetune(app, chosen);
     add_sample(app, chosen);
     add_eval(app, chosen);
     add_predict(app, chosen);
     CLI::App* bench = app.add_subcommand("bench", "Measure this machine.");
     bench->require_subcommand(1);
     add_bench_train(*bench, chosen);
+    add_bench_decode(*bench, chosen);
     add_bench_image(*bench, chosen);
     add_bench_peers(*bench, chosen);
+    add_bench_eval(*bench, chosen);
   });
 }

@@ -13,6 +13,7 @@
 
 #include <cautious/error.h>
 
+#include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"

@@ -1,24 +1,32 @@
-// cautious sample: a trained model continues a text, shown as it comes.
+// cautious sample: a trained model continues a text or answers in a conversation, shown as it comes.
 #include <chrono>
 #include <cstdio>
+#include <iostream>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/utf8_stream.h"
 #include "cli/program.h"
 #include "cli/train/train.h"
 #include "cli/verbs.h"
+#include "data/instructions/lessons.h"
 #include "model/decoder.h"
+#include "run/checkpoint.h"
 
 namespace cautious::cli {
 namespace {
 
 struct SampleArguments {
-  std::string run, prompt;
+  std::string run;
+  std::optional<std::string> prompt;
+  bool chat = false;
   std::int64_t tokens = 200, count = 1;
   int threads = 0;
   model::Sampling sampling;
@@ -26,6 +34,8 @@ struct SampleArguments {
 
 void check(const SampleArguments& args) {
   constexpr Range kCount{1, 1e9, false, false};
+  if (!args.prompt && !args.chat) throw Error(Fault::usage, "--prompt is missing; give a text to continue, or --chat");
+  if (args.chat && args.count > 1) throw Error(Fault::usage, "--count is for texts; leave it out with --chat");
   base::check_range("--tokens", static_cast<double>(args.tokens), kCount);
   base::check_range("--count", static_cast<double>(args.count), kCount);
   base::check_range("--temperature", args.sampling.temperature, kNonnegative);
@@ -43,32 +53,31 @@ class Writer {
  public:
   Writer(const Trained& trained, const SampleArguments& args) : trained_(trained), args_(args) {}
 
-  // Prints the prompt and what follows. Interrupted comes out of here after the line has been ended.
-  void write(const model::Sampling& sampling, const Interruptible& interruptible) {
+  // Prints `shown` and what follows the tokens, which it returns. Interrupted comes out of here after the line has been ended.
+  std::string write(const std::string& shown, const std::vector<data::Token>& tokens, const model::Sampling& sampling,
+                    const Interruptible& interruptible) {
     base::Utf8Stream characters;
-    base::print(characters.add(args_.prompt));
+    base::print(characters.add(shown));
+    std::string text;
     try {
-      continue_text(sampling, interruptible, characters);
+      text = continued({tokens.begin(), tokens.end()}, sampling, interruptible, characters);
     } catch (const Interrupted&) {
       base::print(characters.finish() + "\n");
       throw;
     }
     base::print(characters.finish() + "\n");
+    return text;
   }
 
   const Speed& speed() const { return speed_; }
 
  private:
-  std::vector<std::int64_t> start() const {
-    const std::vector<data::Token> ids = trained_.tokenizer.encode(args_.prompt);
-    if (ids.empty()) return {trained_.tokenizer.document_end()};
-    return {ids.begin(), ids.end()};
-  }
-
-  void continue_text(const model::Sampling& sampling, const Interruptible& interruptible, base::Utf8Stream& characters) {
+  std::string continued(const std::vector<std::int64_t>& start, const model::Sampling& sampling,
+                        const Interruptible& interruptible, base::Utf8Stream& characters) {
     using Clock = std::chrono::steady_clock;
+    std::string text;
     model::Decoder decoder(*trained_.model);
-    at::Tensor logits = decoder.feed(start());
+    at::Tensor logits = decoder.feed(start);
     const auto begin = Clock::now();
     for (std::int64_t number = 0; number < args_.tokens; ++number) {
       interruptible.check();
@@ -76,17 +85,51 @@ class Writer {
       const std::int64_t next = pick(logits.narrow(0, 0, trained_.tokenizer.vocab()), sampling, number);
       const auto token = static_cast<data::Token>(next);
       if (token == trained_.tokenizer.document_end()) break;
-      base::print(characters.add(trained_.tokenizer.decode({&token, 1})));
+      const std::string piece = trained_.tokenizer.decode({&token, 1});
+      base::print(characters.add(piece));
+      text += piece;
       ++speed_.tokens;
       if (number + 1 < args_.tokens) logits = decoder.feed({&next, 1});
     }
     speed_.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    return text;
   }
 
   const Trained& trained_;
   const SampleArguments& args_;
   Speed speed_;
 };
+
+// What the model reads before it continues a text: never nothing.
+std::vector<data::Token> start_of(const std::string& prompt, const data::Tokenizer& tokenizer) {
+  std::vector<data::Token> tokens = tokenizer.encode(prompt);
+  const std::optional<data::Token> first = tokenizer.beginning();
+  if (first || tokens.empty()) tokens.insert(tokens.begin(), first.value_or(tokenizer.document_end()));
+  return tokens;
+}
+
+void write_texts(const SampleArguments& args, const Trained& trained, Writer& writer, const Interruptible& interruptible) {
+  for (std::int64_t text = 0; text < args.count; ++text) {
+    if (text > 0) base::print("---\n");
+    model::Sampling sampling = args.sampling;
+    sampling.seed += static_cast<std::uint64_t>(text);
+    writer.write(*args.prompt, start_of(*args.prompt, trained.tokenizer), sampling, interruptible);
+  }
+}
+
+// One question and its answer, or those of a whole conversation, a line each.
+void talk(const SampleArguments& args, const Trained& trained, Writer& writer, const Interruptible& interruptible) {
+  const data::Speech speech(trained.tokenizer, data::ChatTemplate::of_folder(run::tokenizer_beside(trained.checkpoint)));
+  std::vector<data::Message> messages;
+  model::Sampling sampling = args.sampling;
+  std::string line = args.prompt.value_or("");
+  while (args.prompt || (interruptible.check(), std::getline(std::cin, line))) {
+    messages.push_back({"user", line});
+    messages.push_back({"assistant", writer.write("", speech.question(messages), sampling, interruptible)});
+    if (args.prompt) return;
+    ++sampling.seed;
+  }
+}
 
 int run(const SampleArguments& args) {
   check(args);
@@ -95,12 +138,7 @@ int run(const SampleArguments& args) {
   const Interruptible interruptible;
   Writer writer(trained, args);
   try {
-    for (std::int64_t text = 0; text < args.count; ++text) {
-      if (text > 0) base::print("---\n");
-      model::Sampling sampling = args.sampling;
-      sampling.seed += static_cast<std::uint64_t>(text);
-      writer.write(sampling, interruptible);
-    }
+    (args.chat ? talk : write_texts)(args, trained, writer, interruptible);
   } catch (const Interrupted& interrupted) {
     return 128 + interrupted.signal;
   }
@@ -117,11 +155,15 @@ void add_sample(CLI::App& app, Verb& chosen) {
   CLI::App& verb = *app.add_subcommand("sample", kSampleLine);
   verb.footer(
       "  cautious sample runs/first --prompt 'The cat'\n"
-      "  cautious sample runs/first --prompt '' --tokens 500 --temperature 1 --top_p 0.95 --count 3");
+      "  cautious sample runs/first --prompt '' --tokens 500 --temperature 1 --top_p 0.95 --count 3\n"
+      "  cautious sample runs/webster --chat --prompt 'Define the noun \"abbey\".'");
   verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
       ->required()
       ->type_name("");
-  verb.add_option("--prompt", args->prompt, "Text to continue; empty starts a new document")->required()->type_name("TEXT");
+  verb.add_option("--prompt", args->prompt, "Text to continue; empty starts a new document")->type_name("TEXT");
+  verb.add_flag("--chat", args->chat,
+                "Answer the prompt, in the words of the model's chat template or of Alpaca; without --prompt, a conversation:\n"
+                "every line of standard input is answered");
   verb.add_option("--tokens", args->tokens,
                   "Generate at most this many tokens; the end of the document also stops (default: 200)")
       ->type_name("NUMBER");

@@ -27,8 +27,9 @@ namespace {
 constexpr int kDiverged = 4;
 
 struct TrainArguments {
-  std::string config, preset, out;
-  bool resume = false, dry_run = false, print_config = false, quiet = false, json = false;
+  std::string config, preset, init, out;
+  std::vector<std::string> data;  // of finetune
+  bool finetune = false, resume = false, dry_run = false, print_config = false, quiet = false, json = false;
   std::vector<std::pair<std::string, std::string>> overrides;
 };
 
@@ -55,7 +56,7 @@ run::RunConfig settled(run::RunConfig config) {
   };
   std::for_each(config.data.path.begin(), config.data.path.end(), absolute);
   std::for_each(config.data.val_path.begin(), config.data.val_path.end(), absolute);
-  for (std::string* path : {&config.optimizer.density_from, &config.optimizer.budget_from}) absolute(*path);
+  for (std::string* path : {&config.model.from, &config.optimizer.density_from, &config.optimizer.budget_from}) absolute(*path);
   if (config.data.tokenizer != "bytes") absolute(config.data.tokenizer);
   if (!config.data.cache.empty()) config.data.cache = std::filesystem::absolute(config.data.cache).lexically_normal().string();
   return config;
@@ -124,6 +125,12 @@ int train(const TrainArguments& args, const run::RunConfig& config) {
 
 int run(TrainArguments& args, const CLI::App& verb) {
   args.overrides = settings_in(verb);
+  if (!args.init.empty()) {
+    if (!args.preset.empty()) throw Error(Fault::usage, "--init has a shape of its own; remove --preset");
+    args.overrides.emplace_back("model.from", args.init);
+  }
+  if (args.finetune) args.overrides.emplace_back("task", "instruct");
+  if (!args.data.empty()) args.overrides.emplace_back("data.path", fmt::format("{}", fmt::join(args.data, ",")));
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume needs --out, the directory of the run to continue");
   const run::RunConfig config = config_of(args);
   if (args.print_config) {
@@ -143,6 +150,44 @@ int run(TrainArguments& args, const CLI::App& verb) {
 
 }  // namespace
 
+void add_run_options(CLI::App& verb, TrainArguments& args) {
+  verb.add_option("--config", args.config, "Configuration file, TOML")->type_name("FILE");
+  verb.add_option("--out", args.out, "Directory of the run; created, never overwritten")->type_name("DIR");
+  verb.add_flag("--resume", args.resume, "Continue the run in --out as if it had never stopped");
+  verb.add_flag("--dry-run", args.dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
+  verb.add_flag("--print-config", args.print_config, "Print the resolved configuration and exit");
+  verb.add_flag("--quiet", args.quiet, "Print errors only");
+  verb.add_flag("--json", args.json, "Print every row of the metrics as a JSON object to standard output");
+  verb.allow_extras();
+}
+
+void add_finetune(CLI::App& app, Verb& chosen) {
+  const auto args = std::make_shared<TrainArguments>();
+  CLI::App& verb = *app.add_subcommand("finetune", kFinetuneLine);
+  verb.footer(
+      "  cautious finetune stories15m --data definitions --optimizer.decay=cautious --out runs/webster\n"
+      "  cautious finetune TinyLlama/ --data alpaca.json --lora.rank=16 --lora.targets=q_proj,v_proj --out runs/alpaca\n"
+      "  cautious finetune my-model/ --data chats.jsonl --lora.rank=0 --optimizer.lr=1e-5 --out runs/full\n"
+      "  cautious finetune --out runs/webster --resume\n"
+      "\n"
+      "Files: Alpaca's JSON or JSONL (instruction, input, output), JSONL of messages (role, content), or plain text. Answers\n"
+      "are learned, questions only read. Adapters are saved in PEFT's layout; cautious export --merge makes one model of "
+      "both.\n"
+      "Every key of the configuration is an option: --section.key=value; --print-config lists them.");
+  verb.add_option("MODEL", args->init, "A run, a model's folder (Hugging Face), a file of llama2.c, or a known model")
+      ->type_name("");
+  verb.add_option("--data", args->data, "Conversations, or the name of a known set of instructions")
+      ->expected(1, 1000)
+      ->type_name("FILE...");
+  add_run_options(verb, *args);
+  verb.callback([args, &verb, &chosen] {
+    chosen = [args, &verb] {
+      args->finetune = !args->resume;
+      return run(*args, verb);
+    };
+  });
+}
+
 void add_train(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<TrainArguments>();
   CLI::App& verb = *app.add_subcommand("train", kTrainLine);
@@ -150,23 +195,21 @@ void add_train(CLI::App& app, Verb& chosen) {
       "  cautious train --preset nano-300k --data.path=gcide --optimizer.decay=cautious --out runs/cwd\n"
       "  cautious train --preset resnet-20 --data.path=fashion-mnist --augment.flip=0.5 --out runs/fashion\n"
       "  cautious train --config run.toml --optimizer.name=muon --train.steps=2000 --out runs/muon\n"
+      "  cautious train --init stories15m --data.path=tales.txt --train.steps=500 --optimizer.lr=1e-4 --out runs/tales\n"
       "  cautious train --out runs/cwd --resume\n"
       "  cautious train --preset gemma-2.3b --dry-run\n"
       "  cautious train --preset nano-1m --print-config > run.toml\n"
       "\n"
       "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"
       "meanings and valid ranges. The command line overrides the file, and the file overrides the preset.");
-  verb.add_option("--config", args->config, "Configuration file, TOML")->type_name("FILE");
   verb.add_option("--preset", args->preset,
                   "Model: " + base::join(model::preset_names()) + "; of images: " + base::join(model::image_preset_names()))
       ->type_name("NAME");
-  verb.add_option("--out", args->out, "Directory of the run; created, never overwritten")->type_name("DIR");
-  verb.add_flag("--resume", args->resume, "Continue the run in --out as if it had never stopped");
-  verb.add_flag("--dry-run", args->dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
-  verb.add_flag("--print-config", args->print_config, "Print the resolved configuration and exit");
-  verb.add_flag("--quiet", args->quiet, "Print errors only");
-  verb.add_flag("--json", args->json, "Print every row of the metrics as a JSON object to standard output");
-  verb.allow_extras();
+  verb.add_option("--init", args->init,
+                  "Start from the weights, the shape and the tokenizer of a run, a model's folder (Hugging Face), a file of\n"
+                  "llama2.c, or a known model; the same as --model.from")
+      ->type_name("MODEL");
+  add_run_options(verb, *args);
   verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return run(*args, verb); }; });
 }
 

@@ -1,7 +1,9 @@
 // What the verbs of cautious-train share: the model and the tokenizer of a run, and the banner of a new one.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,8 +27,7 @@ struct Trained {
   std::shared_ptr<model::Transformer> model;
 };
 
-// `run`: a run's directory (its newest checkpoint), a checkpoint, or a model's folder. Averaged weights are taken where there
-// are some.
+// `run`: as run::find_checkpoint() takes it. Averaged weights are taken where there are some.
 Trained load_trained(const std::string& run);
 
 struct TrainedClassifier {
@@ -43,6 +44,20 @@ bool classifies_images(const std::string& run);
 
 // Sets the threads for all that follows; 0 is one per core. Returns their number.
 int use_threads(int wanted);
+
+// Called with what is being done and how far it is.
+using Show = std::function<void(const std::string& what, double fraction)>;
+
+// cautious eval --tasks.
+struct TaskArguments {
+  std::string run;
+  std::vector<std::string> tasks = {};
+  std::filesystem::path data = {}, out = {};  // out: where a stopped run continues; empty: nowhere
+  std::int64_t shots = 0, limit = 0;          // limit: items of each subset; 0: all
+  std::uint64_t seed = 0;
+  bool json = false;
+};
+std::string eval_tasks(const TaskArguments& args, int threads, const Show& show);
 
 // The options that the benchmarks of training share, and whether their values are valid.
 void add_options(CLI::App& verb, bool& json, bench::ModelGrid& grid);
