@@ -23,7 +23,12 @@ fuzz() {
     "$build/found_$format" "$here/corpus/$format"
 }
 fuzz safetensors 60000 4096 64 -dict="$here/safetensors.dict"
+fuzz gguf 60000 2048 16
 fuzz idx 15000 2048 8
 fuzz cifar 4000 6200 8
 fuzz png 30000 1024 64
 fuzz jpeg 20000 1024 64
+fuzz model 20000 3072 64
+fuzz template 40000 2048 64 -dict="$here/template.dict"
+fuzz tokenizer 6000 8192 64 -dict="$here/tokenizer.dict"
+fuzz tasks 40000 1024 64

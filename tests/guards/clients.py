@@ -1,5 +1,5 @@
 """A private header earns its file: something besides its own .cc includes it, and if that is one file only, then from another
-room, or the two would be too long for one."""
+room, or they and its own .cc would be too long for one."""
 import collections
 import re
 
@@ -15,6 +15,11 @@ def room(path):
 
 def lines(path):
     return read(path).count("\n")
+
+
+def own(header):
+    """The .cc of a header, if it has one: whoever folds the one in takes the other too."""
+    return [header.with_suffix(".cc")] if header.with_suffix(".cc") in sources else []
 
 
 def named(path):
@@ -35,6 +40,7 @@ for name, header in headers.items():
     users = clients[name]
     if not users:
         faults.append(f"{header}: nothing includes it but its own .cc or a test; fold it into the .cc or remove it")
-    elif len(users) == 1 and all(room(user) == room(header) and lines(user) + lines(header) <= LONGEST for user in users):
+    elif len(users) == 1 and all(room(user) == room(header) and sum(map(lines, [user, header, *own(header)])) <= LONGEST
+                                 for user in users):
         faults.append(f"{header}: only {next(iter(users))} includes it; fold it into that file")
 finish(faults, len(headers))

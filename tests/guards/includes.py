@@ -22,7 +22,7 @@ MAY_INCLUDE = {
 }
 # Public headers that a room must do without: base knows nothing above it, report reads files only.
 ONLY_PUBLIC = {"base": {"error.h", "detail/field.h", "optimizer.h"}, "report": {"error.h"}}
-# Where libtorch may be included, besides the public header, three benchmarks and the verbs of cautious-train.
+# Where libtorch may be included, besides the public header, the benchmarks of models and the verbs of cautious-train.
 WITH_TORCH = {"torch", "train", "model"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
@@ -37,7 +37,8 @@ for path in files("src", "include", "bench", "lab", suffixes={".h", ".cc", ".cu"
     for bracket, name in INCLUDE.findall(read(path)):
         checked += 1
         if name.startswith(("torch/", "ATen/", "c10/")):
-            if not (folder in WITH_TORCH or path.name in ("torch.h", "train_grid.cc", "image_grid.cc", "peers_grid.cc") or parts[1:3] == ("cli", "train")):
+            grids = tuple(f"{kind}_grid.cc" for kind in ("train", "image", "decode", "eval", "peers"))
+            if not (folder in WITH_TORCH or path.name in ("torch.h", *grids) or parts[1:3] == ("cli", "train")):
                 faults.append(f"{path}: includes {name}; the core does not know libtorch")
         elif name.startswith("cautious/"):
             if bracket == '"':
