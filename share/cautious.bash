@@ -17,7 +17,7 @@ _cautious() {
   help=$(cautious "${words[@]:0:2}" --help 2>/dev/null || cautious "${words[@]:0:1}" --help 2>/dev/null)
   if [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "$(grep -oE '^  (-[a-z],)?--[a-z0-9_-]+' <<<"$help" | grep -oE -e '--[a-z0-9_-]+')" -- "$word"))
-    if [[ ${#COMPREPLY[@]} == 0 && ${words[0]-} == train ]]; then
+    if [[ ${#COMPREPLY[@]} == 0 && ${words[0]-} =~ ^(train|finetune)$ ]]; then
       COMPREPLY=($(compgen -W "$(_cautious_keys)" -- "$word"))
       compopt -o nospace 2>/dev/null
     fi
