@@ -92,10 +92,7 @@ void add_export(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<ExportArguments>();
   CLI::App& verb = *app.add_subcommand("export", "Write a model for llama.cpp (GGUF) or for Hugging Face's transformers.");
   verb.footer(kExportExamples);
-  verb.add_option("MODEL", args->model,
-                  "A run's directory or checkpoint, a folder of Hugging Face, a .bin of llama2.c, or a known model's name")
-      ->required()
-      ->type_name("");
+  verb.add_option("MODEL", args->model, kModelHelp)->required()->type_name("");
   verb.add_option("--format", args->format, "gguf: one file; hf: a folder with config.json and safetensors")
       ->required()
       ->type_name("hf|gguf");

@@ -38,6 +38,11 @@ void add_bench_decode(CLI::App& bench, Verb& chosen);
 void add_bench_peers(CLI::App& bench, Verb& chosen);
 void add_bench_eval(CLI::App& bench, Verb& chosen);
 
+// What every verb takes that takes a language model (run::find_checkpoint()).
+inline constexpr const char* kModelHelp =
+    "A run directory (its newest checkpoint), a checkpoint, a folder of Hugging Face or PEFT, a .bin of llama2.c, a .gguf,\n"
+    "or the name of a known model";
+
 // Verbs of other programs, seen from `cautious`: one line each; help and options are the other program's.
 inline constexpr const char* kTrainLine = "Train a language model on text or a classifier on images.";
 inline constexpr const char* kFinetuneLine = "Teach a language model by conversations, with adapters (LoRA) or as a whole.";

@@ -215,9 +215,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
       "  cautious eval runs/fashion --data fashion-mnist\n"
       "  cautious eval runs/first --data shards/ more.jsonl --tokens 1000000 --json\n"
       "  cautious eval runs/first --tasks hellaswag,mmlu --shots 5 --data benchmarks/ --out scores/");
-  verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
-      ->required()
-      ->type_name("");
+  verb.add_option("RUN", args->run, kModelHelp)->required()->type_name("");
   verb.add_option("--data", args->data, "Text, JSONL or token files, folders of these or of images, or the name of a known set")
       ->required()
       ->expected(1, 1000)

@@ -157,9 +157,7 @@ void add_sample(CLI::App& app, Verb& chosen) {
       "  cautious sample runs/first --prompt 'The cat'\n"
       "  cautious sample runs/first --prompt '' --tokens 500 --temperature 1 --top_p 0.95 --count 3\n"
       "  cautious sample runs/webster --chat --prompt 'Define the noun \"abbey\".'");
-  verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
-      ->required()
-      ->type_name("");
+  verb.add_option("RUN", args->run, kModelHelp)->required()->type_name("");
   verb.add_option("--prompt", args->prompt, "Text to continue; empty starts a new document")->type_name("TEXT");
   verb.add_flag("--chat", args->chat,
                 "Answer the prompt, in the words of the model's chat template or of Alpaca; without --prompt, a conversation:\n"

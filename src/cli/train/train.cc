@@ -174,8 +174,7 @@ void add_finetune(CLI::App& app, Verb& chosen) {
       "are learned, questions only read. Adapters are saved in PEFT's layout; cautious export --merge makes one model of "
       "both.\n"
       "Every key of the configuration is an option: --section.key=value; --print-config lists them.");
-  verb.add_option("MODEL", args->init, "A run, a model's folder (Hugging Face), a file of llama2.c, or a known model")
-      ->type_name("");
+  verb.add_option("MODEL", args->init, kModelHelp)->type_name("");
   verb.add_option("--data", args->data, "Conversations, or the name of a known set of instructions")
       ->expected(1, 1000)
       ->type_name("FILE...");
