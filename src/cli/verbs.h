@@ -40,8 +40,8 @@ void add_bench_eval(CLI::App& bench, Verb& chosen);
 
 // What every verb takes that takes a language model (run::find_checkpoint()).
 inline constexpr const char* kModelHelp =
-    "A run directory (its newest checkpoint), a checkpoint, a folder of Hugging Face or PEFT, a .bin of llama2.c, a .gguf,\n"
-    "or the name of a known model";
+    "A run directory (its newest checkpoint), a checkpoint, a folder of Hugging Face or\n"
+    "PEFT, a .bin of llama2.c, a .gguf, or the name of a known model";
 
 // Verbs of other programs, seen from `cautious`: one line each; help and options are the other program's.
 inline constexpr const char* kTrainLine = "Train a language model on text or a classifier on images.";

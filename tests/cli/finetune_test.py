@@ -100,6 +100,8 @@ class Finetuning(Training):
         self.refused(3, ["broken.jsonl: line 2", "no field 'output'"], *self.command("a", data=broken))
         self.refused(2, ["lora.targets", "w_proj", "q_proj"], *self.command("b", "--lora.targets=w_proj"))
         self.refused(3, ["within 2 tokens", "train.seq_len"], *self.command("c", "--train.seq_len=2"))
+        self.refused(2, ["MODEL is missing", "finetune --help"], "finetune", "--data", self.lessons, "--out", self.folder / "x")
+        self.refused(2, ["--data is missing"], "finetune", self.base, "--out", self.folder / "x")
         out = self.finetune("run")
         self.refused(2, ["is an adapter", "--merge"], "export", out, "--format", "hf", "--out", self.folder / "x")
         self.refused(2, ["is not an adapter"], "export", self.base, "--merge", "--format", "hf", "--out", self.folder / "x")

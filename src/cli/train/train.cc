@@ -26,11 +26,13 @@ namespace {
 
 constexpr int kDiverged = 4;
 
+using Setting = std::pair<std::string, std::string>;
+
 struct TrainArguments {
   std::string config, preset, init, out;
   std::vector<std::string> data;  // of finetune
   bool finetune = false, resume = false, dry_run = false, print_config = false, quiet = false, json = false;
-  std::vector<std::pair<std::string, std::string>> overrides;
+  std::vector<Setting> overrides;
 };
 
 // What may change when a run is continued: how it is watched and saved, never what it computes.
@@ -129,7 +131,17 @@ int run(TrainArguments& args, const CLI::App& verb) {
     if (!args.preset.empty()) throw Error(Fault::usage, "--init has a shape of its own; remove --preset");
     args.overrides.emplace_back("model.from", args.init);
   }
-  if (args.finetune) args.overrides.emplace_back("task", "instruct");
+  if (args.finetune) {
+    const auto given = [&](const char* key) {
+      return std::ranges::find(args.overrides, key, &Setting::first) != args.overrides.end();
+    };
+    if (args.config.empty() && !given("model.from"))
+      throw Error(Fault::usage, "MODEL is missing; give a run, a folder, or 'stories15m'");
+    if (args.config.empty() && args.data.empty() && !given("data.path")) {
+      throw Error(Fault::usage, "--data is missing; give files of conversations, or 'definitions'");
+    }
+    args.overrides.emplace_back("task", "instruct");
+  }
   if (!args.data.empty()) args.overrides.emplace_back("data.path", fmt::format("{}", fmt::join(args.data, ",")));
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume needs --out, the directory of the run to continue");
   const run::RunConfig config = config_of(args);
