@@ -9,7 +9,7 @@ import numpy as np
 
 import gguf_numpy
 import models_numpy
-from import_test import CONTEXT, SIZE, VOCAB, Files
+from import_test import CONTEXT, LLAMA3, VOCAB, Files
 from train_fixture import LICENCES, PROGRAM, Training, run
 
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog does not mind: it has seen foxes before."
@@ -54,22 +54,10 @@ class Export(Training):
 
     def test_every_family_means_the_same_in_both_formats(self):
         make = Files(5)
-        llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-                  "original_max_position_embeddings": 16}
-        gemma = {"head_dim": 6, "hidden_activation": "gelu_pytorch_tanh"}
-        models = {
-            "llama": make.rotary("llama", tie_word_embeddings=False, attention_bias=True, mlp_bias=True),
-            "wide": make.rotary("llama", head_dim=2 * SIZE, rope_scaling={"type": "linear", "factor": 4.0}),
-            "llama3": make.rotary("llama", rope_scaling=llama3),
-            "llama-3.1": make.rotary("llama", head_dim=8, rope_theta=5e5, rope_scaling={**llama3, "original_max_position_embeddings": 8192}),
+        published = {**LLAMA3, "original_max_position_embeddings": 8192}
+        models = make.exported() | {
+            "llama-3.1": make.rotary("llama", head_dim=8, rope_theta=5e5, rope_scaling=published),
             "mistral": make.rotary("mistral", sliding_window=None, tie_word_embeddings=False),
-            "qwen2": make.rotary("qwen2"),
-            "qwen3": make.rotary("qwen3", head_dim=6, rope_theta=1e6),
-            "olmo": make.rotary("olmo", rms_norm_eps=None),
-            "gemma": make.rotary("gemma", **gemma),
-            "gemma2": make.rotary("gemma2", **gemma, query_pre_attn_scalar=6, sliding_window=5, attn_logit_softcapping=2.0,
-                                  final_logit_softcapping=3.0),
-            "gpt2": make.gpt2("transformer."),
         }
         (self.folder / "again").mkdir()
         for name, (config, tensors) in models.items():

@@ -16,6 +16,8 @@ TEXT = "The quick brown fox jumps over the lazy dog, and the dog does not mind: 
 # What files of real models have beside the numbers, and what means nothing for a loss.
 USUAL = {"architectures": ["AnyForCausalLM"], "torch_dtype": "bfloat16", "transformers_version": "4.46.0", "use_cache": True,
          "bos_token_id": 1, "eos_token_id": [2, 3], "initializer_range": 0.02, "attention_dropout": 0.0}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 16}
 
 
 class Files:
@@ -57,6 +59,22 @@ class Files:
         if not config["tie_word_embeddings"]:
             tensors["lm_head.weight"] = self.matrix(VOCAB, WIDTH)
         return config, tensors
+
+    def exported(self):
+        """One of each kind that goes out again."""
+        gemma = {"head_dim": 6, "hidden_activation": "gelu_pytorch_tanh"}
+        return {
+            "llama": self.rotary("llama", tie_word_embeddings=False, attention_bias=True, mlp_bias=True),
+            "linear": self.rotary("llama", head_dim=2 * SIZE, rope_scaling={"type": "linear", "factor": 4.0}),
+            "llama3": self.rotary("llama", rope_scaling=LLAMA3),
+            "qwen2": self.rotary("qwen2"),
+            "qwen3": self.rotary("qwen3", head_dim=6, rope_theta=1e6),
+            "olmo": self.rotary("olmo", rms_norm_eps=None),
+            "gemma": self.rotary("gemma", **gemma),
+            "gemma2": self.rotary("gemma2", **gemma, query_pre_attn_scalar=6, sliding_window=5, attn_logit_softcapping=2.0,
+                                  final_logit_softcapping=3.0),
+            "gpt2": self.gpt2("transformer."),
+        }
 
     def gpt2(self, prefix):
         config = {**USUAL, "model_type": "gpt2", "vocab_size": VOCAB, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS,
@@ -114,8 +132,7 @@ class Import(Training):
     def models(self):
         make = Files(17)
         linear = {"rope_scaling": {"type": "linear", "factor": 4.0}}
-        llama3 = {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-                                   "original_max_position_embeddings": 16}}
+        llama3 = {"rope_scaling": LLAMA3}
         gemma = {"head_dim": 6, "hidden_act": "gelu", "hidden_activation": "gelu_pytorch_tanh"}
         gemma2 = {**gemma, "query_pre_attn_scalar": 9, "sliding_window": 5, "attn_logit_softcapping": 2.0,
                   "final_logit_softcapping": 3.0, "cache_implementation": "hybrid"}

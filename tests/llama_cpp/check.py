@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parent / "cli"))
 INSTALLED = pathlib.Path(sys.argv.pop(2)).resolve()  # where node finds the packages
 
 import models_numpy
-from import_test import CONTEXT, SIZE, VOCAB, Files
+from import_test import CONTEXT, VOCAB, Files
 from train_fixture import LICENCES, Training, run
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "cautious/data"
@@ -83,24 +83,8 @@ class LlamaCpp(Training):
         tokenizer = self.folder / "tokenizer.json"
         done = run("tokenize", "--train", "--vocab", VOCAB, LICENCES[0], "--out", tokenizer, "--quiet")
         self.assertEqual(done.returncode, 0, done.stderr)
-        make = Files(5)
-        llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-                  "original_max_position_embeddings": 16}
-        gemma = {"head_dim": 6, "hidden_activation": "gelu_pytorch_tanh"}
-        models = {
-            "llama": make.rotary("llama", tie_word_embeddings=False, attention_bias=True, mlp_bias=True),
-            "linear": make.rotary("llama", head_dim=2 * SIZE, rope_scaling={"type": "linear", "factor": 4.0}),
-            "llama3": make.rotary("llama", rope_scaling=llama3),
-            "qwen2": make.rotary("qwen2"),
-            "qwen3": make.rotary("qwen3", head_dim=6, rope_theta=1e6),
-            "olmo": make.rotary("olmo", rms_norm_eps=None),
-            "gemma": make.rotary("gemma", **gemma),
-            "gemma2": make.rotary("gemma2", **gemma, query_pre_attn_scalar=6, sliding_window=5, attn_logit_softcapping=2.0,
-                                  final_logit_softcapping=3.0),
-            "gpt2": make.gpt2("transformer."),
-        }
         ids = self.tokens(tokenizer, TEXTS[0])[:CONTEXT]
-        for name, (config, tensors) in models.items():
+        for name, (config, tensors) in Files(5).exported().items():
             with self.subTest(model=name):
                 folder = self.folder / name
                 folder.mkdir()
