@@ -15,8 +15,8 @@
 namespace cautious::base {
 
 struct Reading {
-  std::string_view what = "";  // "the plan", for the message
-  Fault fault = Fault::data;   // of a file that cannot be read
+  std::string_view what{};    // "the plan", for the message
+  Fault fault = Fault::data;  // of a file that cannot be read
   std::size_t most = std::numeric_limits<std::size_t>::max();
   bool regular_only = false;  // otherwise a pipe is read to its end, as in --config <(...)
 };

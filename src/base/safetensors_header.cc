@@ -316,6 +316,7 @@ std::string safetensors_header_of(const std::vector<TensorInfo>& tensors, const 
 
 std::string safetensors_header(const std::vector<TensorToWrite>& tensors, const Metadata& metadata) {
   std::vector<TensorInfo> infos;
+  infos.reserve(tensors.size());
   for (const TensorToWrite& t : tensors) infos.push_back({t.name, t.type, t.shape, 0, t.data.size()});
   return safetensors_header_of(infos, metadata);
 }
