@@ -52,6 +52,16 @@ std::string duration(double hours) {
   return fmt::format("{:.2g} years", hours / 24 / 365);
 }
 
+// What a plan takes; unknown, and why, where the model that it starts from is not here.
+struct Priced {
+  Cost cost = {};
+  std::string unknown = {};
+};
+
+Priced price_of(const Experiment& experiment) try { return {.cost = cost_of(experiment)}; } catch (const Error& error) {
+  return {.unknown = error.what()};
+}
+
 // For several plans, the text before the colon, which they have in common.
 std::string title_of(const std::vector<Experiment>& all) {
   const std::string& title = all.front().plan.title;
@@ -59,21 +69,27 @@ std::string title_of(const std::vector<Experiment>& all) {
 }
 
 int list(const ReproduceArguments& args, Scale scale) {
-  constexpr const char* kRow = "{:<15} {:>5} {:>5} {:>13}  {}\n";
+  constexpr const char* kRow = "{:<16} {:>5} {:>5} {:>13}  {}\n";
   const bool full = scale == Scale::full;
   std::string text = fmt::format(fmt::runtime(kRow), "name", "plans", "runs", full ? "GPU" : "time", "what");
+  std::string open;  // what must be fetched before more can be said
   for (const std::string& name : study::reproducible()) {
     const std::vector<Experiment> all = study::experiments(name, scale);
     std::size_t runs = 0;
     double hours = 0;
+    std::string time;
     for (const Experiment& experiment : all) {
-      const Cost cost = cost_of(experiment);
-      runs += cost.runs;
-      hours += full ? cost.gpu_hours : cost.core_hours / args.jobs;
+      const Priced priced = price_of(experiment);
+      runs += priced.cost.runs;
+      hours += full ? priced.cost.gpu_hours : priced.cost.core_hours / args.jobs;
+      if (priced.unknown.empty()) continue;
+      time = "unknown";
+      open += fmt::format("{}: {}\n", name, priced.unknown);
     }
-    const std::string time = full ? fmt::format("{:.0f} h", hours) : "about " + duration(hours);
+    if (time.empty()) time = full ? fmt::format("{:.0f} h", hours) : "about " + duration(hours);
     text += fmt::format(fmt::runtime(kRow), name, all.size(), runs, time, title_of(all));
   }
+  text += open;
   text += full ? "estimated at scale full for one GPU of 989 TFLOP/s in bf16 at 40% utilization\n"
                : fmt::format("estimated at scale {} for {} runs at a time\n", args.scale, args.jobs);
   base::print(text);
@@ -81,7 +97,8 @@ int list(const ReproduceArguments& args, Scale scale) {
 }
 
 std::string described(const Experiment& experiment) {
-  const Cost cost = cost_of(experiment);
+  const auto [cost, unknown] = price_of(experiment);
+  if (!unknown.empty()) return fmt::format("# {}: {}\n{}\n", experiment.name, unknown, to_toml(experiment.plan));
   return fmt::format(
       "# {}: {} runs, {:.0f} GPU hours (989 TFLOP/s in bf16 at 40% utilization), at least {:.1f} GiB each in f32\n{}\n",
       experiment.name, cost.runs, cost.gpu_hours, cost.memory / (1 << 30), to_toml(experiment.plan));

@@ -89,6 +89,9 @@ struct RunConfig {
     std::int64_t every = 200;
     std::int64_t tokens = 131072;  // text
     std::int64_t images = 0;
+    std::vector<std::string> tasks;  // of language models, as are the next three: benchmarks that the trained model is asked
+    std::string data;
+    std::int64_t shots = 0, limit = 0;
   } eval;
   struct Checkpoint {
     std::int64_t every = 500;

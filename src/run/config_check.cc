@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "data/tasks/task.h"
 #include "run/config_table.h"
 
 namespace cautious::run {
@@ -91,6 +92,19 @@ void check_lora(const RunConfig& config, const std::vector<Assignment>& given) {
   base::with_context(in_section(given, "lora"), [&] { (void)adapter_shapes(config.model.shape, config.lora); });
   if (config.model.from.empty()) refuse(given, "lora.rank", "needs a model to adapt; set model.from, or lora.rank=0");
   if (config.train.ema > 0) refuse(given, "train.ema", "is an average of a model's weights, not of adapters; set lora.rank=0");
+}
+
+void check_benchmarks(const RunConfig& config, const std::vector<Assignment>& given) {
+  const RunConfig::Eval& eval = config.eval;
+  for (const std::string& task : eval.tasks) {
+    const auto names = data::task_names();
+    const std::string name = task.substr(0, task.find(':'));
+    if (std::ranges::find(names, name) == names.end())
+      refuse(given, "eval.tasks", "is not valid: " + base::unknown("task", name, names));
+  }
+  if (!eval.tasks.empty() && eval.data.empty()) {
+    refuse(given, "eval.tasks", "needs the files of the benchmarks; set eval.data");
+  }
 }
 
 void check_batch(const RunConfig& config, const std::vector<Assignment>& given) {
@@ -261,6 +275,7 @@ void check_together(const RunConfig& config, const std::vector<Assignment>& give
   }
   check_reference(config, given);
   check_lora(config, given);
+  check_benchmarks(config, given);
   check_batch(config, given);
   check_length(config, given);
   const cautious::Schedule schedule = schedule_of(config);

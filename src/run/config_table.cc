@@ -115,6 +115,12 @@ void add_records(std::vector<Key>& keys, const RunConfig& config) {
   } else if (config.task == TaskKind::text) {
     eval.add(Field{"tokens", &E::tokens, kCount, "of the validation data, evenly spaced"});
   }
+  if (config.task != TaskKind::image) {
+    eval.add(Text{"tasks", &E::tasks, "hellaswag, mmlu:5, ...", "benchmarks that the trained model is asked, at the end"},
+             Text{"data", &E::data, "a folder, a file or a known set", "of the benchmarks"},
+             Field{"shots", &E::shots, Range{0, 1000, false, false}, "examples before each item; mmlu:5 has its own number"},
+             Field{"limit", &E::limit, kEvery, "the first items of a benchmark, or of each of its subjects; 0: all"});
+  }
   Section checkpoint(
       keys, config, "checkpoint", [](auto& c) -> auto& { return c.checkpoint; });
   checkpoint.add(Field{"every", &C::every, kEvery, "steps; 0: at the end only"},

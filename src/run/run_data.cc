@@ -124,6 +124,10 @@ LessonData open_lessons(const RunConfig& config) {
   return data;
 }
 
+std::filesystem::path benchmark_files(const RunConfig& config) {
+  return data::path_or_place(config.eval.data, data::Content::benchmarks, "eval.data", cache_of(config));
+}
+
 data::ImageData open_image_data(const RunConfig& config,
                                 const std::function<void(const std::string& what, double fraction)>& progress) {
   data::ImageData data = data::open_images(image_spec(config), progress);

@@ -1,6 +1,7 @@
 // The data that a run's configuration names.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ struct LessonData {
 // Whatever is wrong with them is an Error (data/instructions/conversations.h), also a vocabulary that model.vocab does not
 // hold.
 LessonData open_lessons(const RunConfig& config);
+
+// Where the files of the run's benchmarks are. An unknown name is an Error.
+std::filesystem::path benchmark_files(const RunConfig& config);
 
 // The images of a run, opened. Whatever is wrong with them is an Error (data/images/image_set.h), also more classes or other
 // channels than the model has.

@@ -81,6 +81,11 @@ bool changes_numbers(std::string_view key) {
          key != "optimizer.density_from" && key != "optimizer.budget_from";
 }
 
+// The keys of benchmarks, which do nothing without eval.tasks.
+bool is_benchmarks(std::string_view key) {
+  return key == "eval.tasks" || key == "eval.data" || key == "eval.shots" || key == "eval.limit";
+}
+
 // Without weight decay it does not matter which coordinates would decay.
 void forget_idle_decay(Recipe& recipe) {
   if (recipe.weight_decay > 0 && !std::holds_alternative<None>(recipe.decay)) return;
@@ -95,6 +100,7 @@ std::string hash_of(run::RunConfig config, const std::string& reference) {
   forget_idle_decay(config.optimizer.rest);
   std::string text;
   for (const run::ConfigKey& key : run::config_keys(config)) {
+    if (is_benchmarks(key.name) && config.eval.tasks.empty()) continue;
     if (changes_numbers(key.name)) text += fmt::format("{} = {}\n", key.name, key.value);
   }
   return base::sha256_of(text + reference).substr(0, 16);
@@ -189,8 +195,10 @@ PlannedRun planned(const Plan& plan, const Arm& arm, const Overrides& point, std
                  .seed = seed,
                  .tuning = tuning,
                  .config = config_of(plan, arm, point, seed, tuning),
+                 .measure = {},
                  .hash = {},
                  .folder = {}};
+  run.measure = plan.lines.at("objective", [&] { return measure_of(plan.objective, run.config); });
   std::string kind;
   if (const Arm* const other = reference_of(plan, arm)) {
     run.follows = position_of(before, other->name, run);

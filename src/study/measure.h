@@ -1,5 +1,6 @@
 // The number that the runs of a study are judged by, the lower the better, and how it is written: the validation loss of
-// language models, the top-1 error of image classifiers. What is called a loss in this room is this number.
+// language models, the top-1 error of image classifiers, or the error on a benchmark where the plan says so. What is called a
+// loss in this room is this number.
 #pragma once
 
 #include <array>
@@ -13,24 +14,27 @@ namespace cautious::study {
 struct Measure {
   // A number of summary.json and of tables.
   struct Column {
-    const char* key;        // "val_loss"
-    std::string_view head;  // "loss"
+    std::string key;   // "val_loss"
+    std::string head;  // "loss"
     int decimals;
+    bool accuracy = false;  // a fraction there; here the rest of it, in percent
+
+    double of(double in_summary) const { return accuracy ? 100 - 100 * in_summary : in_summary; }
   };
 
   run::TaskKind task;
-  std::string_view name;        // "validation loss"
-  std::string_view section;     // of a page with its curves: "Loss"
-  std::string_view unit;        // of a difference, in a sentence
-  std::string_view axis;        // behind the name on axes
-  std::string_view difference;  // behind the name of a difference on axes
+  std::string name;        // "validation loss"
+  std::string section;     // of a page with its curves: "Loss"
+  std::string unit;        // of a difference, in a sentence
+  std::string axis;        // behind the name on axes
+  std::string difference;  // behind the name of a difference on axes
   // The difference that a study should be able to find. An interval inside it on both sides of 0 is called practically equal.
   double target;
-  std::string_view beside;        // what the target is beside the paper's differences
+  std::string beside;             // what the target is beside the paper's differences
   std::array<Column, 3> columns;  // the measure itself, then what tables show beside it
-  std::string_view described;     // these three, in the note of a table
+  std::string described;          // these three, in the note of a table
 
-  std::string_view head() const { return columns[0].head; }
+  const std::string& head() const { return columns[0].head; }
   int decimals() const { return columns[0].decimals; }
   std::string number(double value) const;         // "2.0136"
   std::string signed_number(double value) const;  // "+0.0136"
@@ -38,6 +42,11 @@ struct Measure {
   std::string title() const;                      // the name with a capital
 };
 
-const Measure& measure_of(run::TaskKind task);
+// Of a run of the task.
+Measure measure_of(run::TaskKind task);
+
+// What a plan's objective, "eval/hellaswag/acc_norm", means for such a run; an empty one is the task's own measure. A name that
+// is not of this form, or of a benchmark that the run is not asked, is an Error(Fault::usage).
+Measure measure_of(const std::string& objective, const run::RunConfig& config);
 
 }  // namespace cautious::study

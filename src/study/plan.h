@@ -2,6 +2,7 @@
 // file:
 //
 //   title = "Does CWD help AdamW?"
+//   objective = "eval/hellaswag/acc_norm"     # instead of the validation loss (study/measure.h)
 //   seeds = [0, 1, 2]                         # the arms are judged on these
 //   tune_seeds = 2                            # grid points are chosen on others: 100000 and 100001
 //   [base]                                    # a run's configuration (run/config.h)
@@ -41,6 +42,7 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "run/config.h"
+#include "study/measure.h"
 
 namespace cautious::study {
 
@@ -114,6 +116,7 @@ struct Plan {
   std::vector<Contrast> contrasts;
   std::vector<PaperNumber> paper;
   std::vector<std::uint64_t> tune_seeds = {};  // grid points are chosen on these, and nothing is judged on them
+  std::string objective = {};                  // what runs are judged by; empty: their task's own
   PlanLines lines = {};
 };
 
@@ -142,6 +145,7 @@ struct PlannedRun {
   bool candidate = false;       // at one of several points, of which only the chosen one is run
   double share = 1;             // of this run that is expected to be work: 0 where another has the same folder
   run::RunConfig config;        // complete, but for the directory of a control's reference run
+  Measure measure;              // what it is judged by
   std::string hash;             // of the configuration (and of the reference run's): 16 hex digits
   std::string folder;           // "cwd_weight_decay=0.1_seed=0_<hash>", below runs/; that of a run that computes the same
   std::ptrdiff_t follows = -1;  // position of its reference run

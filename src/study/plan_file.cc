@@ -19,8 +19,8 @@ using base::TomlEntry;
 using base::TomlTable;
 using base::TomlValue;
 
-constexpr std::array<std::string_view, 9> kTop{"title", "about", "seeds",    "tune_seeds", "base",
-                                               "grid",  "arm",   "contrast", "paper"};
+constexpr std::array<std::string_view, 10> kTop{"title", "about", "objective", "seeds",    "tune_seeds",
+                                                "base",  "grid",  "arm",       "contrast", "paper"};
 constexpr std::array<std::string_view, 5> kArm{"name", "density_of", "budget_of", "point_of", "grid"};
 constexpr std::array<std::string_view, 4> kContrast{"a", "b", "best", "primary"};
 constexpr std::array<std::string_view, 2> kPaper{"what", "number"};
@@ -65,6 +65,8 @@ class PlanReader {
     top.check_keys("key of a plan", kTop);
     plan_.title = top.string("title");
     plan_.about = top.string("about");
+    plan_.objective = top.string("objective");
+    if (const TomlValue* objective = value.get("objective")) plan_.lines.set("objective", objective->begin.line);
     if (const TomlValue* seeds = value.get("seeds")) plan_.seeds = read_seeds("seeds", *seeds, 1, first_seeds);
     const TomlValue* const tune = value.get("tune_seeds");
     if (tune) plan_.tune_seeds = read_seeds("tune_seeds", *tune, 0, tuning_seeds);
@@ -272,8 +274,9 @@ Plan read_plan(const std::filesystem::path& file) {
 }
 
 std::string to_toml(const Plan& plan) {
-  std::string text = fmt::format("title = {}\nabout = {}\nseeds = [{}]\n", in_toml(plan.title), in_toml(plan.about),
-                                 fmt::join(plan.seeds, ", "));
+  std::string text = fmt::format("title = {}\nabout = {}\n", in_toml(plan.title), in_toml(plan.about));
+  if (!plan.objective.empty()) text += fmt::format("objective = {}\n", in_toml(plan.objective));
+  text += fmt::format("seeds = [{}]\n", fmt::join(plan.seeds, ", "));
   if (!plan.tune_seeds.empty() || chooses(plan)) text += fmt::format("tune_seeds = [{}]\n", fmt::join(plan.tune_seeds, ", "));
   if (!plan.base.empty()) text += "\n[base]\n" + lines_of(plan.base);
   if (!plan.grid.empty()) text += "\n[grid]\n";

@@ -18,8 +18,8 @@ namespace {
 struct Report {
   report::Figure contrasts, exploratory, arms, amounts;
   std::vector<report::Figure> sweeps, losses, inside;
-  report::Table contrast_table, exploratory_table, tests, equal_amounts, tuning, arm_table, chosen, runs, settings, paper,
-      provenance;
+  report::Table contrast_table, exploratory_table, tests, equal_amounts, tuning, arm_table, chosen, benchmarks, runs, settings,
+      paper, provenance;
 };
 
 Report make_report(const Results& results, const Verdict& verdict) {
@@ -39,6 +39,7 @@ Report make_report(const Results& results, const Verdict& verdict) {
                 .tuning = tuning_table(results),
                 .arm_table = arms_table(results),
                 .chosen = chosen_table(results, chosen),
+                .benchmarks = benchmarks_table(results, chosen),
                 .runs = runs_table(results),
                 .settings = differences_table(results, chosen),
                 .paper = paper_table(results.plan),
@@ -156,6 +157,7 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   page.open_details("Table of arms and points");
   page.table(report.arm_table);
   page.close_details();
+  if (!report.benchmarks.rows.empty()) page.table(report.benchmarks);
   add_paper(page, report);
   page.section(measure_of(results.runs).section);
   for (const report::Figure& figure : report.losses) page.figure(figure);
@@ -193,6 +195,7 @@ std::filesystem::path write_report(const Results& results, const Verdict& verdic
   if (!report.tests.rows.empty()) tables.push_back(report.tests);
   if (!report.equal_amounts.rows.empty()) tables.push_back(report.equal_amounts);
   if (!report.tuning.rows.empty()) tables.push_back(report.tuning);
+  if (!report.benchmarks.rows.empty()) tables.push_back(report.benchmarks);
   if (!report.paper.rows.empty()) tables.push_back(report.paper);
   return write_files(results.directory, page_of(results, verdict, report), figures, tables);
 }

@@ -89,6 +89,8 @@ report::Table tuning_table(const Results& results);
 report::Table arms_table(const Results& results);
 // Every arm at its point, in short.
 report::Table chosen_table(const Results& results, const std::vector<Overrides>& chosen);
+// Every arm at its point; no rows where the runs were asked no benchmark.
+report::Table benchmarks_table(const Results& results, const std::vector<Overrides>& chosen);
 report::Table runs_table(const Results& results);
 // The keys in which the arms differ, each at its point.
 report::Table differences_table(const Results& results, const std::vector<Overrides>& chosen);

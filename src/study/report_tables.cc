@@ -86,7 +86,7 @@ std::string status_text(const FinishedRun& run) {
 }
 
 std::vector<std::string> run_row(const FinishedRun& run, Digits digits) {
-  const auto& [own, second, third] = measure_of(run.run.config.task).columns;
+  const auto& [own, second, third] = run.run.measure.columns;
   const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
   return {run.run.arm,
           point_cell(run.run.point),
@@ -156,9 +156,41 @@ report::Table chosen_table(const Results& results, const std::vector<Overrides>&
   return table;
 }
 
+report::Table benchmarks_table(const Results& results, const std::vector<Overrides>& chosen) {
+  report::Table table = table_of("benchmarks", "Benchmarks, each arm at its point", {"arm", "point", "seeds"},
+                                 "Fractions of the items that are answered right: mean over the seeds and its standard error.");
+  using Scores = std::map<std::string, std::vector<double>>;
+  std::vector<Scores> arms;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    Scores& scores = arms.emplace_back();
+    for (const FinishedRun& run : results.runs) {
+      if (run.run.tuning || run.run.arm != results.plan.arms[i].name || run.run.point != chosen[i]) continue;
+      for (const auto& [name, value] : run.scores) {
+        scores[name].push_back(value);
+        if (std::ranges::find(table.head, name) == table.head.end()) table.head.push_back(name);
+      }
+    }
+  }
+  table.csv = {table.head};
+  for (std::size_t i = 0; i < chosen.size() && table.head.size() > 3; ++i) {
+    for (const Digits digits : {Digits::few, Digits::all}) {
+      const std::size_t seeds = arms[i].empty() ? 0 : arms[i].begin()->second.size();
+      std::vector<std::string> row{results.plan.arms[i].name, point_cell(chosen[i]), std::to_string(seeds)};
+      for (std::size_t column = row.size(); column < table.head.size(); ++column) {
+        const std::vector<double>& values = arms[i][table.head[column]];
+        row.push_back(mean_text(values, 4, digits));
+        if (values.size() < 2 || digits == Digits::all) continue;
+        row.back() += " +/- " + number_text(spread_of(values).sd / std::sqrt(static_cast<double>(values.size())), 4, digits);
+      }
+      (digits == Digits::few ? table.rows : table.csv).push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
 report::Table runs_table(const Results& results) {
   const std::array<std::string, 3> heads = heads_of(results);
-  const std::string_view described = measure_of(results.runs).described;
+  const std::string described = measure_of(results.runs).described;
   report::Table table = table_of(
       "runs", "Every run", {"arm", "point", "seed", "use", heads[0], heads[1], heads[2], "decay budget", "seconds", "status"},
       fmt::format("{} Points that were not chosen are not run on the judged seeds.", described));

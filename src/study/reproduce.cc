@@ -20,7 +20,8 @@ using base::TomlEntry;
 using base::TomlTable;
 using base::TomlValue;
 
-constexpr std::array<std::string_view, 7> kScaleKeys{"seeds", "tune_seeds", "about", "stages", "base", "grid", "arm"};
+constexpr std::array<std::string_view, 8> kScaleKeys{"seeds",  "tune_seeds", "about", "objective",
+                                                     "stages", "base",       "grid",  "arm"};
 constexpr std::array<std::string_view, 2> kWritten{"quick", "full"};  // day is the plan itself
 
 std::int64_t whole_in(const TomlValue& table, std::string_view key, std::int64_t missing) {
@@ -74,6 +75,7 @@ void change(Experiment& experiment, const std::string& scale, const TomlValue& v
   if (value.get("tune_seeds")) plan.tune_seeds = tuning_seeds(static_cast<std::size_t>(whole_in(value, "tune_seeds", 0)));
   experiment.stages = static_cast<int>(whole_in(value, "stages", experiment.stages));
   if (const std::string more = table.string("about"); !more.empty()) plan.about += " " + more;
+  if (const std::string other = table.string("objective"); !other.empty()) plan.objective = other;
   if (const TomlValue* base = table.table("base")) put(plan.base, settings_in({*base, table.name}));
   if (const TomlValue* grid = table.table("grid")) plan.grid = axes_in({*grid, table.name});
   if (const TomlValue* arms = table.table("arm")) change_arms(plan, table.name, *arms);
@@ -136,7 +138,9 @@ UnitCost unit_cost(const run::RunConfig& config) {
             size.parameter_bytes + size.activation_bytes};
   }
   const model::ModelSize size = size_of(config.model.shape, part, run::sequence_length(config), config.model.recompute);
-  return {size.flops_per_token, config.eval.tokens, size.parameter_bytes + size.activation_bytes};
+  // How long the validation part of conversations is shows when they are read; it is small.
+  const std::int64_t evaluated = config.task == run::TaskKind::instruct ? 0 : config.eval.tokens;
+  return {size.flops_per_token, evaluated, size.parameter_bytes + size.activation_bytes};
 }
 
 RunCost cost_of(const run::RunConfig& config) {

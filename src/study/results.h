@@ -25,6 +25,7 @@ struct FinishedRun {
   std::string failure;                                               // why a failed run failed, in one line
   double parameters = 0, seen = 0;                                   // tokens or images; 0 until a summary says
   std::vector<std::pair<std::string, std::string>> provenance = {};  // "cpu" and the like, as the summary says
+  std::vector<std::pair<std::string, double>> scores = {};           // of benchmarks: "hellaswag acc_norm", 0.42
 };
 
 struct Results {
@@ -33,8 +34,8 @@ struct Results {
   std::vector<FinishedRun> runs;  // in the order of expand()
 };
 
-// What the runs are judged by, as their task says: the same for all runs of a plan.
-const Measure& measure_of(const std::vector<FinishedRun>& runs);
+// What the runs are judged by: the same for all runs of a plan.
+Measure measure_of(const std::vector<FinishedRun>& runs);
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run);
 

@@ -218,7 +218,7 @@ void Runner::conclude(std::size_t run, int status) {
   const fs::path said = directory_.said(one.run);
   one = options_.read(directory_.run(one.run), one.run);
   if (one.status == RunStatus::done) {
-    directory_.log(fmt::format("{}: done, {} {}", folder, measure_of(one.run.config.task).name, base::to_text(one.loss)));
+    directory_.log(fmt::format("{}: done, {} {}", folder, one.run.measure.name, base::to_text(one.loss)));
   } else if (one.status == RunStatus::diverged) {
     directory_.log(fmt::format("{}: {}", folder, base::last_message_in(said)));
   } else if (stopping_ && saved_and_left(status)) {

@@ -56,6 +56,7 @@ class ImageTask : public Task {
   void finish(const std::filesystem::path& directory) const override {
     base::write_atomically(directory / "evaluation.json", model::to_json(last_, *data_.validation, kMistakes));
   }
+  std::vector<Score> score(const std::filesystem::path&, const std::function<void(double)>&) override { return {}; }
   std::vector<std::string> notices() override;
 
  private:

@@ -84,6 +84,7 @@ class Run {
   void evaluate_now(run::MetricsRow& row);
   void log(const TrainStep& step, bool evaluating);
   void save();
+  bool score_now();
   std::vector<std::string> columns() const;
   // Tokens or images per second since `step`, when training_ was `seconds`.
   double rate(std::int64_t step, double seconds) const {
@@ -226,6 +227,20 @@ void Run::save() {
   directory_.log(fmt::format("checkpoint of step {}", state_.step));
 }
 
+// Whether it came to its end. The last checkpoint is saved by then, so a run that is stopped here has lost no step.
+bool Run::score_now() {
+  struct Stopped {};
+  try {
+    state_.scores = trainer_.score(directory_.path(), [&](double fraction) {
+      if (watch_.stop()) throw Stopped{};
+      watch_.live.show_fraction(fraction, "benchmarks");
+    });
+  } catch (const Stopped&) {
+    return false;
+  }
+  return true;
+}
+
 RunResult Run::end(Outcome outcome, std::string reason) {
   state_.step = trainer_.done();
   state_.seconds = elapsed();
@@ -290,7 +305,7 @@ RunResult Run::go() {
         fmt::format("loss {:.4f}{}  lr {:.2e}  {} {}", step.loss, validation_text(), step.lr,
                     base::count_text(rate(first_step_, 0)), config_.task == run::TaskKind::image ? "img/s" : "tok/s"));
   }
-  return end(Outcome::done);
+  return end(score_now() ? Outcome::done : Outcome::stopped);
 }
 
 }  // namespace

@@ -30,6 +30,12 @@ struct Measures {
 };
 const Measures& measures_of(run::TaskKind task);
 
+// Of the trained model, on a benchmark: "eval/hellaswag/acc_norm".
+struct Score {
+  std::string name;
+  double value, error;  // a fraction of the items, and its standard error
+};
+
 // What a run knows besides its parameters: state.json of a checkpoint, and summary.json of the run.
 struct RunState {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -43,6 +49,7 @@ struct RunState {
   Evaluation last;
   double best = kNone;  // of the objective, at best_step
   std::int64_t best_step = 0;
+  std::vector<Score> scores = {};  // of summary.json alone, when the run is done
 };
 
 // Nothing done, nothing evaluated.

@@ -127,6 +127,10 @@ std::string summary_json(const run::RunConfig& config, const RunState& state, Ou
                {"compiler", from.compiler},
                {"cpu", from.cpu},
                {"blas", linear::blas_name()}});
+  for (const Score& score : state.scores) {
+    json[score.name] = finite_or_null(score.value);
+    json[score.name + "_stderr"] = finite_or_null(score.error);
+  }
   return json.dump(2) + "\n";
 }
 

@@ -39,6 +39,10 @@ class Task {
   virtual void describe(const std::filesystem::path& folder) const = 0;
   // What a report shows of the last evaluation, into the directory of the run.
   virtual void finish(const std::filesystem::path& directory) const = 0;
+  // The model's scores on the benchmarks of the configuration, with results.json in the directory of the run. `show` is called
+  // often and may throw to give up.
+  virtual std::vector<Score> score(const std::filesystem::path& directory,
+                                   const std::function<void(double fraction)>& show) = 0;
   // What happened since the last call that the user should know.
   virtual std::vector<std::string> notices() = 0;
 };

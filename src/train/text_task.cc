@@ -3,18 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <span>
 #include <utility>
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
 
 #include "base/atomic_file.h"
 #include "base/files.h"
 #include "data/sampler.h"
+#include "data/tasks/results.h"
 #include "model/adapters.h"
+#include "model/benchmark.h"
 #include "model/evaluate.h"
 #include "model/family.h"
 #include "model/weight_source.h"
@@ -118,6 +123,13 @@ std::shared_ptr<model::Transformer> make_model(const run::RunConfig& config, con
   return std::make_shared<model::Transformer>(*source, shape, options);
 }
 
+std::vector<model::Benchmark> benchmarks_of(const run::RunConfig& config) {
+  const run::RunConfig::Eval& eval = config.eval;
+  if (eval.tasks.empty()) return {};
+  return model::read_benchmarks(
+      {.tasks = eval.tasks, .data = run::benchmark_files(config), .shots = eval.shots, .limit = eval.limit});
+}
+
 class TextTask : public Task {
  public:
   TextTask(const run::RunConfig& config, std::unique_ptr<const TextSource> source)
@@ -126,6 +138,7 @@ class TextTask : public Task {
         length_(run::sequence_length(config)),
         adapters_(make_adapters(config)),
         model_(make_model(config, adapters_.get())),
+        benchmarks_(benchmarks_of(config)),
         notices_(source_->notices()) {}
 
   ::torch::nn::Module& model() override {
@@ -142,6 +155,7 @@ class TextTask : public Task {
   Evaluation evaluate() override;
   void describe(const std::filesystem::path& folder) const override;
   void finish(const std::filesystem::path&) const override {}
+  std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double)>& show) override;
   std::vector<std::string> notices() override { return std::exchange(notices_, {}); }
 
  private:
@@ -150,6 +164,7 @@ class TextTask : public Task {
   std::int64_t length_;
   std::shared_ptr<model::Adapters> adapters_;
   std::shared_ptr<model::Transformer> model_;
+  std::vector<model::Benchmark> benchmarks_;
   std::vector<std::string> notices_;
 };
 
@@ -159,6 +174,34 @@ Evaluation TextTask::evaluate() {
       model::evaluate(*model_, source_->validation(), config_.train.batch_size / config_.train.grad_accum);
   if (adapters_) adapters_->train();
   return {{found.loss, found.bits_per_byte, found.accuracy}, found.targets};
+}
+
+std::vector<Score> TextTask::score(const std::filesystem::path& directory, const std::function<void(double)>& show) {
+  if (benchmarks_.empty()) return {};
+  std::size_t items = 0, done = 0;
+  for (const model::Benchmark& benchmark : benchmarks_) items += benchmark.items.size();
+  if (adapters_) adapters_->eval();
+  std::vector<data::TaskResult> results;
+  for (const model::Benchmark& benchmark : benchmarks_) {
+    std::map<std::size_t, data::TaskAnswer> answers;
+    model::ask(*model_, source_->tokenizer(), benchmark, benchmark.items, 0, config_.train.threads,
+               [&](std::size_t item, const std::vector<double>& sums, bool) {
+                 answers.emplace(item, data::judge_answer(benchmark.task.docs[item], sums));
+                 show(static_cast<double>(++done) / static_cast<double>(items));
+               });
+    std::ranges::move(data::results_of(benchmark.task, benchmark.shots, answers), std::back_inserter(results));
+  }
+  if (adapters_) adapters_->train();
+  base::write_atomically(directory / "results.json", data::to_json(results).dump(2) + "\n");
+  std::vector<Score> scores;
+  for (const data::TaskResult& result : results) {
+    if (result.alias != result.name) continue;  // a subset
+    for (const data::TaskMetric& metric : result.metrics) {
+      scores.push_back(
+          {fmt::format("eval/{}/{}", result.name, metric.name), metric.value, metric.error.value_or(RunState::kNone)});
+    }
+  }
+  return scores;
 }
 
 void TextTask::describe(const std::filesystem::path& folder) const {

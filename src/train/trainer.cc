@@ -161,6 +161,13 @@ Evaluation Trainer::evaluate() {
   return result;
 }
 
+std::vector<Score> Trainer::score(const std::filesystem::path& directory, const std::function<void(double fraction)>& show) {
+  if (average_) average_->exchange();
+  std::vector<Score> scores = task_.score(directory, show);
+  if (average_) average_->exchange();
+  return scores;
+}
+
 void Trainer::save(const std::filesystem::path& folder) {
   base::write_safetensors(folder / task_.weights_file(), model::weights_of(task_.model()), {{"format", "pt"}});
   optimizer_.save(folder / "optimizer.safetensors");

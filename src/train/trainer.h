@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -76,7 +77,9 @@ class Trainer {
   // Gradients of a batch, then one optimizer step. A loss that is not finite stops before the update, a gradient that is not
   // finite leaves the step out (report->skipped).
   TrainStep step();
-  Evaluation evaluate();  // of the averaged weights, where there are some
+  // Of the averaged weights, where there are some.
+  Evaluation evaluate();
+  std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double fraction)>& show);
 
   std::int64_t done() const { return done_; }                       // steps
   double rms() const;                                               // of all parameters, as they are now

@@ -94,6 +94,24 @@ class Evaluation(Training):
         count = len((out / "samples.jsonl").read_text().splitlines())
         self.assertIn(f"interrupted; {count} of 20000 items are done; the same command continues", words_left)
 
+    def test_a_run_scores_its_model_at_the_end(self):
+        model = self.train("run", "--eval.tasks=piqa,mmlu:2", f"--eval.data={self.data}", "--eval.limit=2")
+        summary, results = (json.loads((model / name).read_text()) for name in ("summary.json", "results.json"))
+        later = self.evaluate(model, "--tasks", "piqa,mmlu:2", "--limit", "2")
+        for part in ("results", "n-shot", "n-samples"):
+            self.assertEqual(results[part], later[part])
+        self.assertEqual(results["n-shot"], {"piqa": 0, "mmlu_law": 2, "mmlu_us_history": 2})
+        self.assertEqual(summary["eval/piqa/acc_norm"], results["results"]["piqa"]["acc_norm,none"])
+        self.assertEqual(summary["eval/mmlu/acc_stderr"], results["results"]["mmlu"]["acc_stderr,none"])
+        self.assertNotIn("eval/mmlu_law/acc", summary)
+        out = self.folder / "other"
+        train = ["train", "--data.path", self.corpus, "--out", out]
+        self.refused(2, ["--eval.tasks is not valid: no task named 'hellaswog'", "did you mean 'hellaswag'?"], *train, "--eval.tasks=hellaswog")
+        self.refused(2, ["--eval.tasks needs", "set eval.data"], *train, "--eval.tasks=piqa")
+        self.refused(3, ["no items of csqa"], *train, "--eval.tasks=csqa", f"--eval.data={self.data}")
+        self.refused(2, ["examples of piqa:x", "'x'"], *train, "--eval.tasks=piqa:x", f"--eval.data={self.data}")
+        self.assertFalse(out.exists())
+
     def test_the_table_and_what_is_cut(self):
         model = self.train("run")
         done = run("eval", model, "--tasks", "piqa,mmlu", "--shots", "2", "--data", self.data)

@@ -1,6 +1,12 @@
-// Instructions out of a dictionary's text.
+// Instructions and benchmarks out of a dictionary's text.
 #include "data/sets/catalog.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace cautious::data {
@@ -53,6 +59,52 @@ TEST(Definitions, NothingOfNothing) {
   EXPECT_TRUE(definitions_in("\n\n").empty());
   EXPECT_TRUE(definitions_in("Abc \\").empty());
   EXPECT_TRUE(definitions_in("Abc \\x\\, n. [").empty());
+}
+
+// 800 words, each with a definition of its own, of two kinds.
+std::string many_words() {
+  std::string text;
+  for (int i = 0; i < 800; ++i) {
+    text +=
+        fmt::format("Word{0} \\Word{0}\\, {1}\n   What is called by the number {0} and by nothing else.\n   [1913 Webster]\n\n",
+                    i, i % 2 == 0 ? "n." : "a.");
+  }
+  return text;
+}
+
+TEST(Questions, AreOfTheLastTwentieth) {
+  const std::vector<DictionaryQuestion> found = questions_in(many_words());
+  ASSERT_GE(found.size(), 38u);
+  ASSERT_LE(found.size(), 41u);
+  EXPECT_EQ(found.back().about.word, "word799");
+  EXPECT_EQ(found.front().about.word, fmt::format("word{}", 800 - found.size()));
+}
+
+TEST(Questions, HaveFourDifferentChoicesOfOneKind) {
+  const std::vector<DictionaryQuestion> found = questions_in(many_words());
+  std::map<std::size_t, int> right;
+  for (const DictionaryQuestion& each : found) {
+    const std::vector<std::string> choices = each.choices(), endings = each.endings();
+    ASSERT_EQ(choices.size(), 4u);
+    EXPECT_EQ((std::set<std::string>(choices.begin(), choices.end()).size()), 4u);
+    EXPECT_EQ(choices[each.right], each.about.text);
+    ++right[each.right];
+    // The beginning and the right ending are the definition.
+    EXPECT_EQ(each.beginning() + " " + endings[each.right], each.about.word + ": " + each.about.text);
+    for (const std::string& choice : choices) {
+      const auto other = std::ranges::find(found, choice, [](const DictionaryQuestion& one) { return one.about.text; });
+      ASSERT_NE(other, found.end());
+      EXPECT_EQ(other->about.kind, each.about.kind);
+    }
+  }
+  EXPECT_EQ(right.size(), 4u);  // the right one is not always at the same position
+}
+
+TEST(Questions, NothingOfLittle) {
+  EXPECT_TRUE(questions_in("").empty());
+  EXPECT_TRUE(questions_in(kText).empty());
+  EXPECT_TRUE(questions_in(std::string(1000, ' ')).empty());
+  EXPECT_TRUE(questions_in(std::string(1000, 'x')).empty());
 }
 
 }  // namespace definitions_test

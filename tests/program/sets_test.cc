@@ -217,9 +217,9 @@ TEST_F(Catalog, NamesAreUniqueAndPlain) {
     EXPECT_EQ(set.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << set.name;
     EXPECT_EQ(&known_set(set.name), &set);
   }
-  const std::set<std::string> expected = {"gcide",    "sotu",          "kjv",        "moby-dick",  "linux-docs",
-                                          "linux-c",  "fashion-mnist", "mnist",      "cifar10",    "openclipart",
-                                          "gpt2-bpe", "tiktoken",      "stories15m", "definitions"};
+  const std::set<std::string> expected = {"gcide",    "sotu",          "kjv",        "moby-dick",   "linux-docs",
+                                          "linux-c",  "fashion-mnist", "mnist",      "cifar10",     "openclipart",
+                                          "gpt2-bpe", "tiktoken",      "stories15m", "definitions", "questions"};
   EXPECT_EQ(names, expected);
 }
 

@@ -57,7 +57,7 @@ double error_of(const Sums& values) {
 TEST(TaskResults, MeansAndStandardErrors) {
   const Task task = task_of({"", "", "", "", ""}, true);
   const std::vector<TaskResult> results = results_of(
-      task, {{0, {true, true, false}}, {1, {true, false, false}}, {2, {false, false, true}}, {4, {true, true, false}}});
+      task, 0, {{0, {true, true, false}}, {1, {true, false, false}}, {2, {false, false, true}}, {4, {true, true, false}}});
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].name, "quiz");
   EXPECT_EQ(results[0].items, 5u);
@@ -68,7 +68,7 @@ TEST(TaskResults, MeansAndStandardErrors) {
   EXPECT_EQ(results[0].metrics[1].name, "acc_norm");
   EXPECT_EQ(results[0].metrics[1].value, 0.5);
   EXPECT_EQ(results[0].metrics[2].value, 0.25);
-  const std::vector<TaskResult> single = results_of(task_of({""}, false), {{0, {true, true, true}}});
+  const std::vector<TaskResult> single = results_of(task_of({""}, false), 0, {{0, {true, true, true}}});
   EXPECT_EQ(single[0].metrics.size(), 1u);
   EXPECT_FALSE(single[0].metrics[0].error);
 }
@@ -77,7 +77,7 @@ TEST(TaskResults, SubsetsCountBySize) {
   const Task task = task_of({"x", "x", "y", "y", "y", "y", "z"}, false);
   const TaskAnswer right{true, true, true}, wrong{false, false, false};
   const std::vector<TaskResult> results =
-      results_of(task, {{0, right}, {1, wrong}, {2, right}, {3, right}, {4, wrong}, {5, right}});
+      results_of(task, 0, {{0, right}, {1, wrong}, {2, right}, {3, right}, {4, wrong}, {5, right}});
   ASSERT_EQ(results.size(), 3u);  // nothing of z was scored
   EXPECT_EQ(results[0].name, "quiz");
   EXPECT_EQ(results[0].subtasks, (std::vector<std::string>{"quiz_x", "quiz_y"}));
@@ -90,9 +90,9 @@ TEST(TaskResults, SubsetsCountBySize) {
 }
 
 TEST(TaskResults, TheHarnessesLayout) {
-  std::vector<TaskResult> results = results_of(task_of({"x", "x", "y"}, false),
+  std::vector<TaskResult> results = results_of(task_of({"x", "x", "y"}, false), 5,
                                                {{0, {true, true, true}}, {1, {false, false, false}}, {2, {true, true, true}}});
-  const nlohmann::ordered_json json = to_json(results, 5);
+  const nlohmann::ordered_json json = to_json(results);
   EXPECT_EQ(json["results"]["quiz_x"]["acc,none"], 0.5);
   EXPECT_EQ(json["results"]["quiz_x"]["acc_stderr,none"], 0.5);
   EXPECT_EQ(json["results"]["quiz_y"]["acc_stderr,none"], "N/A");
@@ -103,7 +103,7 @@ TEST(TaskResults, TheHarnessesLayout) {
   EXPECT_EQ(json["n-samples"]["quiz_x"], (nlohmann::ordered_json{{"original", 2}, {"effective", 2}}));
   EXPECT_EQ(json["higher_is_better"]["quiz"]["acc"], true);
   EXPECT_EQ(json["configs"]["quiz_y"]["num_fewshot"], 5);
-  const std::string table = to_table(results, 5);
+  const std::string table = to_table(results);
   EXPECT_NE(table.find("|Tasks|Version|Filter|n-shot|  Metric |   |Value |   |Stderr|\n"), table.npos) << table;
   EXPECT_NE(table.find("| - x |      1|none  |     5|acc      |\u2191  |0.5000|\u00b1  |0.5000|\n"), table.npos) << table;
   EXPECT_NE(table.find("| - y |      1|none  |     5|acc      |\u2191  |1.0000|\u00b1  |   N/A|\n"), table.npos) << table;

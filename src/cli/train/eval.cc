@@ -17,6 +17,7 @@
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "data/sampler.h"
+#include "data/sets/catalog.h"
 #include "data/tasks/task.h"
 #include "model/evaluate.h"
 #include "model/vision/evaluate.h"
@@ -164,7 +165,7 @@ TaskArguments task_arguments(const EvalArguments& args) {
   if (args.data.size() != 1) throw Error(Fault::usage, "--data is one folder with the files of the tasks, or one file");
   TaskArguments tasks = args.tasks;
   tasks.run = args.run;
-  tasks.data = args.data[0];
+  tasks.asked.data = data::path_or_place(args.data[0], data::Content::benchmarks, "--data", data::default_cache());
   tasks.json = args.json;
   return tasks;
 }
@@ -179,9 +180,9 @@ int run(const EvalArguments& args) {
     interruptible.check();
     line.show_fraction(fraction, what);
   };
-  const std::string text = !args.tasks.tasks.empty()     ? eval_tasks(task_arguments(args), threads, show)
-                           : classifies_images(args.run) ? eval_images(args, threads, show)
-                                                         : eval_text(args, threads, show);
+  const std::string text = !args.tasks.asked.tasks.empty() ? eval_tasks(task_arguments(args), threads, show)
+                           : classifies_images(args.run)   ? eval_images(args, threads, show)
+                                                           : eval_text(args, threads, show);
   line.finish();
   base::print(text);
   return 0;
@@ -189,17 +190,20 @@ int run(const EvalArguments& args) {
 
 void add_task_options(CLI::App& verb, TaskArguments& args) {
   CLI::Option* const tasks =
-      verb.add_option("--tasks", args.tasks, fmt::format("Benchmarks in the folder --data: {}", base::join(data::task_names())))
+      verb.add_option("--tasks", args.asked.tasks,
+                      fmt::format("Benchmarks in the folder --data: {}; with examples of their own number as in mmlu:5",
+                                  base::join(data::task_names())))
           ->delimiter(',')
           ->type_name("NAMES");
   for (const char* const other : {"--tokens", "--stride"}) tasks->excludes(verb.get_option(other));
-  verb.add_option("--shots", args.shots, "Examples before each item of a benchmark (default: 0)")
+  verb.add_option("--shots", args.asked.shots, "Examples before each item of a benchmark (default: 0)")
       ->type_name("NUMBER")
       ->needs(tasks);
-  verb.add_option("--limit", args.limit, "The first items of a benchmark, or of each of its subjects; 0 means all (default: 0)")
+  verb.add_option("--limit", args.asked.limit,
+                  "The first items of a benchmark, or of each of its subjects; 0 means all (default: 0)")
       ->type_name("NUMBER")
       ->needs(tasks);
-  verb.add_option("--seed", args.seed, "Which examples are drawn (default: 0)")->type_name("NUMBER")->needs(tasks);
+  verb.add_option("--seed", args.asked.seed, "Which examples are drawn (default: 0)")->type_name("NUMBER")->needs(tasks);
   verb.add_option("--out", args.out, "Folder for results.json and samples.jsonl; the same command again continues there")
       ->type_name("FOLDER")
       ->needs(tasks);

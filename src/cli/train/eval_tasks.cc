@@ -1,6 +1,7 @@
 // cautious eval --tasks: accuracy on benchmarks of multiple choice, item by item, so that a run that was stopped continues.
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -12,33 +13,19 @@
 
 #include "base/atomic_file.h"
 #include "base/files.h"
-#include "base/parallel.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "cli/program.h"
 #include "cli/train/train.h"
 #include "data/documents.h"
 #include "data/tasks/results.h"
-#include "data/tasks/task.h"
-#include "model/score.h"
+#include "model/benchmark.h"
 
 namespace cautious::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-constexpr std::size_t kItemsAtOnce = 512;  // in memory as tokens
-
-// The numbers of a task's items that are scored: all, or the first `limit` of each subset.
-std::vector<std::size_t> chosen_items(const data::Task& task, std::int64_t limit) {
-  std::vector<std::size_t> all;
-  for (const auto& [subset, docs] : task.subsets) {
-    const auto count = limit > 0 ? std::min<std::ptrdiff_t>(limit, std::ssize(docs)) : std::ssize(docs);
-    all.insert(all.end(), docs.begin(), docs.begin() + count);
-  }
-  return all;
-}
 
 // Over the names and shapes of all parameters and up to 4096 values of each: other weights have another one.
 std::string weights_fingerprint(const model::Transformer& model) {
@@ -54,15 +41,16 @@ std::string weights_fingerprint(const model::Transformer& model) {
 }
 
 // What decides the scores.
-Json identity_of(const TaskArguments& args, const std::vector<data::Task>& tasks, const Trained& trained) {
+Json identity_of(const model::BenchmarkOptions& asked, const std::vector<model::Benchmark>& benchmarks,
+                 const Trained& trained) {
   Json files = Json::object();
-  for (const data::Task& task : tasks) {
-    for (const fs::path& file : task.files) files[file.string()] = base::sha256_of_file(file);
+  for (const model::Benchmark& benchmark : benchmarks) {
+    for (const fs::path& file : benchmark.task.files) files[file.string()] = base::sha256_of_file(file);
   }
-  return {{"tasks", args.tasks},
-          {"shots", args.shots},
-          {"limit", args.limit},
-          {"seed", args.seed},
+  return {{"tasks", asked.tasks},
+          {"shots", asked.shots},
+          {"limit", asked.limit},
+          {"seed", asked.seed},
           {"data", files},
           {"tokenizer", trained.tokenizer.fingerprint()},
           {"weights", weights_fingerprint(*trained.model)}};
@@ -88,24 +76,25 @@ class TaskJournal {
   }
 
   // What an earlier process has finished.
-  std::map<std::string, Finished> finished(const std::vector<data::Task>& tasks) const {
+  std::map<std::string, Finished> finished(const std::vector<model::Benchmark>& benchmarks) const {
     std::map<std::string, Finished> all;
     const fs::path file = folder_ / "samples.jsonl";
     if (fs::file_size(file) == 0) return all;
     data::each_object(file, [&](const nlohmann::json& sample, const std::string& where) {
       const std::string& name = data::text_of(sample, "task", where);
-      const auto task = std::find_if(tasks.begin(), tasks.end(), [&](const data::Task& one) { return one.name == name; });
+      const auto own_task = std::ranges::find(benchmarks, name, [](const model::Benchmark& one) { return one.task.name; });
       const nlohmann::json &number = data::field_of(sample, "doc_id", where),
                            &sums = data::field_of(sample, "loglikelihoods", where);
-      if (task == tasks.end() || !number.is_number_unsigned() || number.get<std::size_t>() >= task->docs.size() ||
-          !sums.is_array() || sums.size() != task->docs[number.get<std::size_t>()].continuations.size() ||
+      if (own_task == benchmarks.end() || !number.is_number_unsigned() ||
+          number.get<std::size_t>() >= own_task->task.docs.size() || !sums.is_array() ||
+          sums.size() != own_task->task.docs[number.get<std::size_t>()].continuations.size() ||
           !std::all_of(sums.begin(), sums.end(), [](const nlohmann::json& sum) { return sum.is_number(); })) {
         base::refuse_content(where, fmt::format("not a sample of this evaluation; remove {} to begin again", folder_.string()));
       }
       const auto item = number.get<std::size_t>();
       Finished& own = all[name];
       own.cut += sample.contains("cut") && own.answers.count(item) == 0 ? 1 : 0;
-      own.answers.insert_or_assign(item, data::judge_answer(task->docs[item], sums.get<std::vector<double>>()));
+      own.answers.insert_or_assign(item, data::judge_answer(own_task->task.docs[item], sums.get<std::vector<double>>()));
     });
     return all;
   }
@@ -158,68 +147,45 @@ Json sample_of(const data::Task& task, std::size_t item, const std::vector<doubl
   return sample;
 }
 
-std::vector<model::ScoreItem> tokens_of_items(const data::Task& task, std::span<const std::size_t> items,
-                                              const TaskArguments& args, const data::Tokenizer& tokenizer, int threads) {
-  std::vector<model::ScoreItem> tokens(items.size());
-  base::parallel_for(items.size(), threads, [&](std::size_t i) {
-    tokens[i] = data::tokens_of(task.docs[items[i]], data::context_of(task, items[i], args.shots, args.seed), tokenizer);
-  });
-  return tokens;
-}
-
-std::vector<data::Task> read_tasks(const TaskArguments& args) {
-  std::vector<data::Task> tasks;
-  for (const std::string& name : args.tasks) {
-    if (std::count(args.tasks.begin(), args.tasks.end(), name) > 1) {
-      throw Error(Fault::usage, fmt::format("--tasks has {} twice", base::in_quotes(name)));
-    }
-    tasks.push_back(data::read_task(name, args.data, args.shots > 0));
-    for (const auto& [subset, docs] : tasks.back().subsets) {  // examples are missing before anything is computed
-      data::context_of(tasks.back(), docs.front(), args.shots, args.seed);
-    }
-  }
-  return tasks;
-}
-
 class TaskEvaluation {
  public:
   TaskEvaluation(const TaskArguments& args, int threads, const Show& show)
-      : args_(args), threads_(threads), show_(show), tasks_(read_tasks(args)), trained_(load_trained(args.run)) {
-    for (const data::Task& task : tasks_) items_ += chosen_items(task, args.limit).size();
+      : args_(args),
+        threads_(threads),
+        show_(show),
+        benchmarks_(read_benchmarks(args.asked)),
+        trained_(load_trained(args.run)) {
+    for (const model::Benchmark& benchmark : benchmarks_) items_ += benchmark.items.size();
     if (args.out.empty()) return;
-    journal_.emplace(args.out, identity_of(args, tasks_, trained_));
-    finished_ = journal_->finished(tasks_);
+    journal_.emplace(args.out, identity_of(args.asked, benchmarks_, trained_));
+    finished_ = journal_->finished(benchmarks_);
     for (const auto& [name, finished] : finished_) before_ += finished.answers.size();
     done_ = before_;
   }
 
   std::string run() try {
     std::vector<data::TaskResult> results;
-    for (const data::Task& task : tasks_) {
-      score_task(task);
-      for (data::TaskResult& result : data::results_of(task, finished_[task.name].answers))
-        results.push_back(std::move(result));
+    for (const model::Benchmark& benchmark : benchmarks_) {
+      ask_open(benchmark);
+      const auto& answers = finished_[benchmark.task.name].answers;
+      std::ranges::move(data::results_of(benchmark.task, benchmark.shots, answers), std::back_inserter(results));
     }
     const Json json = json_of_results(results);
     if (journal_) journal_->finish(json);
     if (args_.json) return json.dump() + "\n";
-    return fmt::format("checkpoint  {}\n", trained_.checkpoint.string()) + data::to_table(results, args_.shots) + notes();
+    return fmt::format("checkpoint  {}\n", trained_.checkpoint.string()) + data::to_table(results) + notes();
   } catch (Interrupted& interrupted) {
     if (journal_) interrupted.left = fmt::format("{} of {} items are done; the same command continues", done_, items_);
     throw;
   }
 
  private:
-  void score_task(const data::Task& task) {
-    std::vector<std::size_t> items = chosen_items(task, args_.limit);
-    std::erase_if(items, [&](std::size_t item) { return finished_[task.name].answers.contains(item); });
-    for (std::size_t first = 0; first < items.size(); first += kItemsAtOnce) {
-      const auto some = std::span(items).subspan(first, std::min(kItemsAtOnce, items.size() - first));
-      const std::vector<model::ScoreItem> tokens = tokens_of_items(task, some, args_, trained_.tokenizer, threads_);
-      model::score(*trained_.model, tokens, [&](std::size_t i, const std::vector<double>& sums) {
-        keep(task, some[i], sums, model::is_cut(*trained_.model, tokens[i]));
-      });
-    }
+  // The items that no earlier process has finished.
+  void ask_open(const model::Benchmark& benchmark) {
+    std::vector<std::size_t> items = benchmark.items;
+    std::erase_if(items, [&](std::size_t item) { return finished_[benchmark.task.name].answers.contains(item); });
+    model::ask(*trained_.model, trained_.tokenizer, benchmark, items, args_.asked.seed, threads_,
+               [&](std::size_t item, const std::vector<double>& sums, bool cut) { keep(benchmark.task, item, sums, cut); });
   }
 
   void keep(const data::Task& task, std::size_t item, const std::vector<double>& sums, bool cut) {
@@ -234,12 +200,12 @@ class TaskEvaluation {
   }
 
   Json json_of_results(const std::vector<data::TaskResult>& results) const {
-    Json json = data::to_json(results, args_.shots);
-    for (const data::Task& task : tasks_) json["cut"][task.name] = finished_.at(task.name).cut;
+    Json json = data::to_json(results);
+    for (const auto& [name, finished] : finished_) json["cut"][name] = finished.cut;
     json["config"] = {{"model", "cautious"},
                       {"model_args", trained_.checkpoint.string()},
-                      {"limit", args_.limit > 0 ? Json(args_.limit) : Json(nullptr)},
-                      {"fewshot_seed", args_.seed}};
+                      {"limit", args_.asked.limit > 0 ? Json(args_.asked.limit) : Json(nullptr)},
+                      {"fewshot_seed", args_.asked.seed}};
     return json;
   }
 
@@ -256,7 +222,7 @@ class TaskEvaluation {
   const TaskArguments& args_;
   int threads_;
   const Show& show_;
-  std::vector<data::Task> tasks_;
+  std::vector<model::Benchmark> benchmarks_;
   Trained trained_;
   std::optional<TaskJournal> journal_ = {};
   std::map<std::string, Finished> finished_ = {};  // by task
@@ -266,8 +232,8 @@ class TaskEvaluation {
 }  // namespace
 
 std::string eval_tasks(const TaskArguments& args, int threads, const Show& show) {
-  base::check_range("--shots", static_cast<double>(args.shots), {0, 1000, false, false});
-  base::check_range("--limit", static_cast<double>(args.limit), {0, 1e15, false, false});
+  base::check_range("--shots", static_cast<double>(args.asked.shots), model::BenchmarkOptions::kShots);
+  base::check_range("--limit", static_cast<double>(args.asked.limit), model::BenchmarkOptions::kLimit);
   return TaskEvaluation(args, threads, show).run();
 }
 

@@ -58,7 +58,10 @@ run::RunConfig settled(run::RunConfig config) {
   };
   std::for_each(config.data.path.begin(), config.data.path.end(), absolute);
   std::for_each(config.data.val_path.begin(), config.data.val_path.end(), absolute);
-  for (std::string* path : {&config.model.from, &config.optimizer.density_from, &config.optimizer.budget_from}) absolute(*path);
+  for (std::string* path :
+       {&config.model.from, &config.optimizer.density_from, &config.optimizer.budget_from, &config.eval.data}) {
+    absolute(*path);
+  }
   if (config.data.tokenizer != "bytes") absolute(config.data.tokenizer);
   if (!config.data.cache.empty()) config.data.cache = std::filesystem::absolute(config.data.cache).lexically_normal().string();
   return config;
@@ -101,6 +104,9 @@ int report(const TrainArguments& args, const run::RunConfig& config, const train
                                  ? "validation loss {:.4f}, top-1 error {:.2f}%, top-5 error {:.2f}%; {}\n"
                                  : "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n";
     fmt::print(stderr, fmt::runtime(line), last[0], last[1], last[2], args.out);
+    for (const train::Score& score : result.state.scores) {
+      fmt::print(stderr, "{} {:.4f} +/- {:.4f} (standard error)\n", score.name, score.value, score.error);
+    }
   }
   return 0;
 }

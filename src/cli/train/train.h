@@ -11,6 +11,7 @@
 #include "bench/train_grid.h"
 #include "data/images/loader.h"
 #include "data/tokenizer/tokenizer.h"
+#include "model/benchmark.h"
 #include "model/weights.h"
 #include "run/config.h"
 #include "train/run.h"
@@ -51,10 +52,8 @@ using Show = std::function<void(const std::string& what, double fraction)>;
 // cautious eval --tasks.
 struct TaskArguments {
   std::string run;
-  std::vector<std::string> tasks = {};
-  std::filesystem::path data = {}, out = {};  // out: where a stopped run continues; empty: nowhere
-  std::int64_t shots = 0, limit = 0;          // limit: items of each subset; 0: all
-  std::uint64_t seed = 0;
+  model::BenchmarkOptions asked = {};
+  std::filesystem::path out = {};  // where a stopped run continues; empty: nowhere
   bool json = false;
 };
 std::string eval_tasks(const TaskArguments& args, int threads, const Show& show);

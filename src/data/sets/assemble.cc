@@ -74,6 +74,22 @@ void definitions(const Path& unpacked, const Path& into) {
   out.commit();
 }
 
+// Each line has ARC's fields, for the task meanings, and HellaSwag's, for the task endings.
+void questions(const Path& unpacked, const Path& into) {
+  base::AtomicFile out(into / "questions.jsonl");
+  for (const DictionaryQuestion& each : questions_in(dictionary(unpacked))) {
+    const Json choices{{"text", each.choices()}, {"label", {"A", "B", "C", "D"}}};
+    out.write(as_json({{"question", fmt::format("What does the {} \"{}\" mean?", each.about.kind, each.about.word)},
+                       {"choices", choices},
+                       {"answerKey", std::string(1, static_cast<char>('A' + each.right))},
+                       {"ctx", each.beginning()},
+                       {"endings", each.endings()},
+                       {"label", each.right}}) +
+              "\n");
+  }
+  out.commit();
+}
+
 struct SotuSpeech {
   int year;
   std::string name, text;
@@ -197,6 +213,7 @@ struct Way {
 };
 constexpr std::array kWays = std::to_array<Way>({{"gcide", gcide},
                                                  {"definitions", definitions},
+                                                 {"questions", questions},
                                                  {"sotu", sotu},
                                                  {"kjv", kjv},
                                                  {"moby-dick", moby_dick},

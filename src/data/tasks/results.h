@@ -31,16 +31,17 @@ struct TaskMetric {
 // A task, a subset of one ("mmlu_anatomy"), or the group of a task's subsets, in which each counts by its size.
 struct TaskResult {
   std::string name, alias;
+  std::int64_t shots;         // examples before each item
   std::size_t items, scored;  // in the files; of them scored
   std::vector<TaskMetric> metrics;
   std::vector<std::string> subtasks;  // of a group
 };
 // The group first, then its subsets. `answers` by number of the doc.
-std::vector<TaskResult> results_of(const Task& task, const std::map<std::size_t, TaskAnswer>& answers);
+std::vector<TaskResult> results_of(const Task& task, std::int64_t shots, const std::map<std::size_t, TaskAnswer>& answers);
 
 // The harness's layout, without "config": results, groups, group_subtasks, configs, versions, n-shot, higher_is_better,
 // n-samples.
-nlohmann::ordered_json to_json(const std::vector<TaskResult>& results, std::int64_t shots);
-std::string to_table(const std::vector<TaskResult>& results, std::int64_t shots);
+nlohmann::ordered_json to_json(const std::vector<TaskResult>& results);
+std::string to_table(const std::vector<TaskResult>& results);
 
 }  // namespace cautious::data
