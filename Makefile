@@ -5,8 +5,8 @@ OUT     ?= out/compare
 DATA    ?= gcide
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
-# Formatted by clang-format: all C++ in the tree.
-sources = $(shell find include src lab tests bench examples -name '*.h' -o -name '*.cc' -o -name '*.cu')
+# Formatted by clang-format: all C and C++ in the tree.
+sources = $(shell find include src lab tests bench examples -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu')
 
 .DEFAULT_GOAL := build
 .PHONY: deps configure build test demo bench neon llama lint format install clean help

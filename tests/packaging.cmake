@@ -1,7 +1,9 @@
 # The library as others meet it: the README's example, the installed package, a rule and a decay added by a
 # stranger; and the core again under the sanitizers, each in its own build directory below this one.
-add_test(NAME example.ten_lines COMMAND example_ten_lines)
-set_tests_properties(example.ten_lines PROPERTIES LABELS fast PASS_REGULAR_EXPRESSION "step 300  x0 1\\.00")
+foreach(name ten_lines ten_lines_c)
+  add_test(NAME example.${name} COMMAND example_${name})
+  set_tests_properties(example.${name} PROPERTIES LABELS fast PASS_REGULAR_EXPRESSION "step 300  x0 1\\.00")
+endforeach()
 add_test(NAME example.muon COMMAND example_muon)
 set_tests_properties(example.muon PROPERTIES LABELS fast
   PASS_REGULAR_EXPRESSION "embedding +-> rest.*step 20  decayed:  matrices 0\\.8[0-9]  rest 0\\.6[0-9]  vectors 0\\.00")

@@ -6,15 +6,17 @@ preset=$1 source_dir=$2 build_dir=$3
 # Everything that walks buffers or reads files; of the product, one rule per number of moments and one that looks at whole tensors.
 # Everything that starts threads. The default build covers the rest.
 case $preset in
-  asan) files='/(product|edges|bf16|muon|polar_edges|state_errors|safetensors_malformed)_test'
+  asan) files='/(product|edges|bf16|muon|polar_edges|state_errors|safetensors_malformed|steps)_test'
+        targets=(core_test c_test c_errors c_use) tests='^c\.'
         filters=('-EveryRecipe/*:MatrixSchedules.*' '*/sgd_*:*/adam_*:*topk*') ;;
   tsan) files='/(determinism|muon_run)_test'
+        targets=(core_test c_errors) tests='^c\.errors'
         filters=('-InstructionSets.*:Chunking.*') ;;
 esac
 
 cd "$source_dir"
 cmake --preset "$preset" -B "$build_dir" -DCAUTIOUS_TEST_FILES="$files" --log-level=WARNING >/dev/null
-cmake --build "$build_dir" --target core_test
+cmake --build "$build_dir" --target "${targets[@]}"
 
 # libomp's tool Archer tells the thread sanitizer about OpenMP's synchronization and asks for the first option.
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1"
@@ -22,3 +24,4 @@ export UBSAN_OPTIONS="print_stacktrace=1"
 for filter in "${filters[@]}"; do
   "$build_dir/tests/core_test" --gtest_brief=1 --gtest_filter="$filter"
 done
+ctest --test-dir "$build_dir" -R "$tests" --no-tests=error --output-on-failure

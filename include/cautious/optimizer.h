@@ -130,6 +130,7 @@ struct StateTensor {
   std::string name;
   std::string type;  // "F32", "F64", "BF16", "I16"
   void* data;
+  std::size_t bytes;
 };
 
 // What one step did, counted and summed in the same pass as the step; the same bits for any number of threads.

@@ -121,6 +121,26 @@ std::vector<Word> words_of(std::string_view line) {
   return words;
 }
 
+std::string position_of(std::string_view what, std::string_view line, const Word& word) {
+  return fmt::format("{} {}, character {}", what, in_quotes(line), word.character);
+}
+
+std::vector<Setting> settings_of(std::string_view what, std::string_view line, std::span<const Word> words) {
+  std::vector<Setting> settings;
+  for (const Word& word : words) {
+    const std::size_t equals = word.text.find('=');
+    const std::string_view field = word.text.substr(0, equals);
+    const auto refuse = [&](const std::string& why) {
+      throw Error(Fault::usage, why, {.key = std::string(field), .where = position_of(what, line, word)});
+    };
+    if (equals == std::string_view::npos || equals == 0) refuse("expected FIELD=VALUE, found " + in_quotes(word.text));
+    const auto same = [&](const Setting& other) { return other.field == field; };
+    if (std::ranges::any_of(settings, same)) refuse(fmt::format("{} is given twice", field));
+    settings.push_back({field, word.text.substr(equals + 1), position_of(what, line, word)});
+  }
+  return settings;
+}
+
 std::string join(Names names) { return fmt::format("{}", fmt::join(names, ", ")); }
 std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 

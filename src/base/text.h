@@ -40,6 +40,17 @@ struct Word {
 };
 std::vector<Word> words_of(std::string_view line);
 
+// "recipe 'adamw beta3=1', character 7", where `what` is "recipe".
+std::string position_of(std::string_view what, std::string_view line, const Word& word);
+
+// One FIELD=VALUE of a line.
+struct Setting {
+  std::string_view field, value;
+  std::string where;  // position_of()
+};
+// The words as settings; one that is not FIELD=VALUE, or a field that is given twice, is an Error.
+std::vector<Setting> settings_of(std::string_view what, std::string_view line, std::span<const Word> words);
+
 std::string join(Names names);
 std::string join(const std::vector<std::string>& names);
 

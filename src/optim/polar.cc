@@ -29,6 +29,8 @@ void check_size(std::size_t size, std::int64_t rows, std::int64_t cols) {
 
 template <class T>
 void polar_of_matrix(std::span<T> matrix, std::int64_t rows, std::int64_t cols, const Polar& how, int threads) {
+  const Options options{.threads = threads};
+  check(options);
   check(Recipe{.rule = Muon{.polar = how}});
   check_size(matrix.size(), rows, cols);
   const std::array shape{rows, cols};
@@ -38,7 +40,6 @@ void polar_of_matrix(std::span<T> matrix, std::int64_t rows, std::int64_t cols, 
   for (std::int64_t i = 0; i < cut.count; ++i) {
     batch.add(matrix.data() + i * cut.rows * cut.cols, static_cast<int>(cut.rows), static_cast<int>(cut.cols), how);
   }
-  const Options options{.threads = threads};
   batch.plan(optim::thread_count(options));
   const optim::FlushDenormals flush;
   batch.run([&options](std::size_t count, const auto& body) { optim::parallel(options, count, body); });

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 #include <variant>
 
@@ -184,28 +183,17 @@ std::string to_string(const Recipe& recipe) {
 
 Recipe parse_recipe(std::string_view line) {
   const std::vector<base::Word> words = base::words_of(line);
-  const auto at = [&](const base::Word& word) {
-    return fmt::format("recipe {}, character {}", base::in_quotes(line), word.character);
-  };
   if (words.empty()) {
     throw Error(Fault::usage, "the recipe is empty; write one as in \"adamw decay=cautious beta2=0.95\"; recipes: " +
                                   base::join(all_recipes()));
   }
-  Recipe made = base::with_context(at(words.front()), [&] { return recipe(words.front().text); });
-  std::set<std::string_view> given;
+  Recipe made =
+      base::with_context(base::position_of("recipe", line, words.front()), [&] { return recipe(words.front().text); });
+  const std::vector<base::Setting> settings = base::settings_of("recipe", line, std::span(words).subspan(1));
   for (const bool decays : {true, false}) {  // the decay first, whatever the order: its own fields begin with it
-    for (const base::Word& word : std::span(words).subspan(1)) {
-      const std::size_t equals = word.text.find('=');
-      const std::string_view field = word.text.substr(0, equals);
-      if ((field == "decay") != decays) continue;
-      if (equals == std::string_view::npos || equals == 0) {
-        throw Error(Fault::usage, fmt::format("expected FIELD=VALUE, found {}", base::in_quotes(word.text)),
-                    {.key = std::string(field), .where = at(word)});
-      }
-      if (!given.insert(field).second) {
-        throw Error(Fault::usage, fmt::format("{} is given twice", field), {.key = std::string(field), .where = at(word)});
-      }
-      base::with_context(at(word), [&] { set(made, field, word.text.substr(equals + 1)); });
+    for (const base::Setting& setting : settings) {
+      if ((setting.field == "decay") != decays) continue;
+      base::with_context(setting.where, [&] { set(made, setting.field, setting.value); });
     }
   }
   return made;

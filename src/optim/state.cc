@@ -167,7 +167,7 @@ std::vector<StateTensor> Optimizer::state(std::size_t tensor) const {
   (void)steps_of(tensor);  // refuses an index out of range
   parts_->ensure_state();
   std::vector<StateTensor> found;
-  for (const Piece& piece : pieces(parts_->slots[tensor])) found.push_back({piece.name, piece.type, piece.data});
+  for (const Piece& piece : pieces(parts_->slots[tensor])) found.push_back({piece.name, piece.type, piece.data, piece.bytes});
   return found;
 }
 

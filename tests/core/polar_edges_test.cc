@@ -327,6 +327,9 @@ TEST(PolarErrors, SayWhatIsWrong) {
   refused({.schedule = NewtonSchulz::custom, .coefficients = {1, 2, 3, 4}}, 4, 3, {"4 numbers", "a,b,c"});
   refused({.schedule = NewtonSchulz::custom, .coefficients = {1, 2, kNan}}, 4, 3, {"coefficients"});
   refused({.schedule = NewtonSchulz::exact, .steps = 3}, 4, 3, {"steps is 3", "'exact'"});
+  for (const int threads : {-1, 4097}) {
+    fixture::expect_error([&] { polar(data, 4, 3, {}, threads); }, {"threads", std::to_string(threads), "[0, 4096]"});
+  }
   fixture::expect_error([] { band({.schedule = NewtonSchulz::custom}, 0.1); }, {"coefficients"});
 }
 

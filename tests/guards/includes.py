@@ -9,6 +9,7 @@ MAY_INCLUDE = {
     "kernels": set(),
     "linear": {"base"},
     "optim": {"base", "kernels", "linear"},
+    "c": {"base"},
     "torch": {"base", "kernels", "linear", "optim"},
     "data": {"base"},
     "model": {"base", "data", "linear"},
