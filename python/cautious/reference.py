@@ -122,7 +122,7 @@ def rounded(a, T):
 
 def number(a, like):
     """A coefficient: computed in f64, rounded once."""
-    return rounded(torch.tensor(a, dtype=torch.float64), like.dtype)
+    return rounded(torch.full((), a, dtype=torch.float64, device=like.device), like.dtype)
 
 
 def sign(z):
@@ -188,8 +188,7 @@ def shaped(f, z):
         return z
     if f["rule"] == "muon" or k == "nuclear":
         return orthogonal(z, f)
-    wide, zero = z.double(), torch.zeros_like(z)
-    e = number(f["e"], z).clamp(min=torch.finfo(z.dtype).tiny)
+    wide, zero, e = z.double(), torch.zeros_like(z), number(f["e"], z).clamp(min=torch.finfo(z.dtype).tiny)
     size = torch.where(z == z, wide.abs(), torch.zeros_like(wide))
     most = size.max()
     part = wide.abs() / torch.where(most == 0, torch.ones_like(most), most)
@@ -307,7 +306,7 @@ def step(recipe, x, g, state, *, lr, lr_max=0.0, decay_factor=1.0, seed=0, tenso
     elif narrow and rounding == "stochastic":
         new = words.stochastic(new, words.key_of(seed, 2, t, tensor))
     x.copy_(new)  # the one rounding into a bf16 parameter: to nearest
-    return {"count": torch.tensor(x.numel(), device=x.device), "decayed": on.sum(),
+    return {"count": torch.full((), x.numel(), device=x.device), "decayed": on.sum(),
             "active": opposite(-u, pull).sum(), "nonfinite": (~g.isfinite()).sum(), "budget": budget,
             **{name: value.double().square().sum() for name, value in (("x2", old), ("g2", g), ("u2", u))}}
 
