@@ -2,9 +2,9 @@
 
     python3 examples/python/timm_factory.py
 
-timm's own cadamw, clion, ... mask the update, which is another paper. A name must not contain "_": timm reads that as a prefix.
-What was run: this file with torch 1.13 on a CPU and a stand-in for the names of timm used here (tests/python/stubs); timm itself
-could not be had, so it is untested with it.
+timm's own cadamw, clion, ... mask the update, which is another paper. A name must not contain "_": it is a prefix to timm.
+What was run: this file with torch 1.13 on a CPU and a stand-in for the names of timm used here (tests/python/stubs); timm
+itself could not be had, so it is untested with it.
 """
 import timm
 import torch

@@ -3,18 +3,18 @@
     x <- x - lr (u + wd 1(u x >= 0) x)            decay only where direction and parameter agree in sign
 
 Up to the line "end of the core" this is all that AdamW, Lion, SGD, SGDM and Muon need; then come the other decays, functions K
-and roundings, step() and an Optimizer. Bits are those of the C++ library, but for sums over a tensor and matrix products
-(docs/reference.md). Needs torch >= 1.13 alone, on any device that has float64. Not fast: every rounding is spelled out.
+and roundings, step() and an Optimizer. On the CPU the bits are those of the C++ library, but for sums over a tensor and matrix
+products (docs/reference.md). Needs torch >= 1.13 alone, on any device that has float64. Not fast.
 """
 import math
 
 import torch
 
 try:
-    from . import reference_bits as words
+    from . import reference_bits as bits
     from .reference_recipe import check_rates, coupled, one_of, parse
 except ImportError:  # three files, copied out of the package
-    import reference_bits as words
+    import reference_bits as bits
     from reference_recipe import check_rates, coupled, one_of, parse
 
 # ---- Algorithm 1 -------------------------------------------------------------------------------------------------------------
@@ -63,61 +63,35 @@ def muon(f, t, g, m, v):  # u: the orthogonal() factor of the first of these
     return (fma(number(f["beta"], g), m, g) if f["nesterov"] == "on" else m), m, v
 
 
-# ---- arithmetic: one operation of the compute type, float32 or float64, at a time; denormals are zeros -----------------------
+# ---- arithmetic: one operation of the compute type, float32 or float64, at a time --------------------------------------------
 
 
 def mix(m, g, beta):
     return fma(number(beta, g), m, mul(number(1 - beta, g), g))
 
 
-def mul(a, b):
-    return rounded(a.double() * b.double(), b.dtype)
-
-
-def div(a, b):
-    return rounded(a.double() / b.double(), b.dtype)
+def exact(a):
+    """Whether every rounding is spelled out, at several times the price: on the CPU. Elsewhere denormals are numbers and last
+    bits may differ (docs/spec.md, section 13). Made to return False, the core needs no other file."""
+    return a.device.type == "cpu"
 
 
 def fma(a, b, c):
-    """a b + c, rounded once (in f64 unless a factor is above 1e299). Where the last bit does not matter: c + a * b."""
-    T, (a, b, c) = c.dtype, torch.broadcast_tensors(a.double(), b.double(), c.double())
-    if T == torch.float32:
-        return rounded(odd_sum(a * b, c), T)  # the product is exact in f64
-    small = ((a * b).abs() < 2.0**-800) & (c.abs() < 2.0**-700) & (a.abs() < 2.0**300)  # its lower half would be a denormal
-    by = torch.where(small, torch.full_like(c, 2.0**300), torch.ones_like(c))
-    a, c = a * by, c * by
-    product, (a1, a2), (b1, b2) = a * b, halves(a), halves(b)
-    low = a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)  # what the product lost
-    s, rest = sum_and_rest(product, c)
-    rest = odd_sum(rest, torch.where(low.isfinite() & s.isfinite(), low, torch.zeros_like(low)))
-    return rounded(torch.where(rest == 0, s, s + rest) / by, T)
+    """a b + c, rounded once."""
+    return bits.fma(a, b, c) if exact(c) else torch.addcmul(c, a, b)
 
 
-def halves(a):
-    """Two numbers of 26 bits that add up to a."""
-    high = a * 134217729.0 - (a * 134217729.0 - a)
-    return high, a - high
+def mul(a, b):
+    return rounded(a.double() * b.double(), b.dtype) if exact(b) else a * b
 
 
-def odd_sum(a, b):
-    """a + b in f64 with an odd last bit unless it is exact: rounding once more is then the same as rounding once."""
-    s, rest = sum_and_rest(a, b)
-    bits = s.view(torch.int64)
-    nudge = torch.where((rest > 0) == (s > 0), torch.ones_like(bits), -torch.ones_like(bits))
-    return torch.where((rest != 0) & ((bits & 1) == 0), bits + nudge, bits).view(torch.float64)
-
-
-def sum_and_rest(a, b):
-    """a + b in f64, and exactly what its rounding lost."""
-    s = a + b
-    t = s - a
-    return s, torch.where(s.isfinite(), (a - (s - t)) + (b - t), torch.zeros_like(s))
+def div(a, b):
+    return rounded(a.double() / b.double(), b.dtype) if exact(b) else a / b
 
 
 def rounded(a, T):
-    """f64 numbers as T, to nearest; below the smallest normal number a zero of the same sign."""
-    least = torch.finfo(T).tiny * (1 - 2**-25 if T == torch.float32 else 1)  # from here on they round up to that number
-    return torch.where(a.abs() < least, a * 0, a).to(T)
+    """f64 numbers as T, to nearest, denormals to zeros."""
+    return bits.rounded(a, T) if exact(a) else a.to(T)
 
 
 def number(a, like):
@@ -225,7 +199,7 @@ def mask(f, u, g, x, pull, m, random):
     if decay == "random":
         return random() < math.floor(f["density"] * 2**24 + 0.5)
     if decay == "shuffled":
-        return random() < words.odds_by_size(x, ~opposite(by, x))
+        return random() < bits.odds_by_size(x, ~opposite(by, x))
     if decay == "layerwise":
         return ((u.double() * x.double()).sum() >= 0).expand_as(x)
     if decay == "opposed":
@@ -278,7 +252,7 @@ def step(recipe, x, g, state, *, lr, lr_max=0.0, decay_factor=1.0, seed=0, tenso
     t, (rule, kept) = state.get("step", 0) + 1, RULES[f["rule"]]
     low = state.get("low", torch.zeros_like(x, dtype=torch.int16)) if narrow and rounding == "split" else None
     x0 = state.get("x0", x.detach().clone()) if anchored else None
-    old = words.joined(x.contiguous(), low.contiguous()) if low is not None else x.contiguous()
+    old = bits.joined(x.contiguous(), low.contiguous()) if low is not None else x.contiguous()
     old, grad = rounded(old.double(), T), rounded(g.double() * clip_scale, T)
     moment = {name: rounded(state[name].double(), T) if name in state else torch.zeros_like(old) for name in kept}
 
@@ -290,7 +264,7 @@ def step(recipe, x, g, state, *, lr, lr_max=0.0, decay_factor=1.0, seed=0, tenso
     if projects:
         new, on, budget = projected(old, grad, u, x0, number(lr, old), wd)
     else:
-        on = mask(f, u, grad, old, pull, m, lambda: words.chance(x, words.key_of(seed, 1, t, tensor)))
+        on = mask(f, u, grad, old, pull, m, lambda: bits.chance(x, bits.key_of(seed, 1, t, tensor)))
         new = algorithm1(old, u, pull, on, number(lr, old), number(wd, old))
         budget = lr * wd * torch.where(on, pull.double().abs(), torch.zeros_like(pull, dtype=torch.float64)).sum()
 
@@ -302,9 +276,9 @@ def step(recipe, x, g, state, *, lr, lr_max=0.0, decay_factor=1.0, seed=0, tenso
     if anchored:
         state["x0"] = x0
     if low is not None:
-        new, state["low"] = words.split(new)
+        new, state["low"] = bits.split(new)
     elif narrow and rounding == "stochastic":
-        new = words.stochastic(new, words.key_of(seed, 2, t, tensor))
+        new = bits.stochastic(new, bits.key_of(seed, 2, t, tensor))
     x.copy_(new)  # the one rounding into a bf16 parameter: to nearest
     return {"count": torch.full((), x.numel(), device=x.device), "decayed": on.sum(),
             "active": opposite(-u, pull).sum(), "nonfinite": (~g.isfinite()).sum(), "budget": budget,
@@ -335,7 +309,7 @@ class Optimizer(torch.optim.Optimizer):
             group["highest_lr"] = max(group.get("highest_lr", 0.0), group["lr"])
         reports = [step(group["recipe"], p, p.grad, self.state[p], lr=group["lr"], clip_scale=clip,
                         lr_max=group["lr_max"] or group["highest_lr"], decay_factor=group["decay_factor"],
-                        tensor=words.hash_of(self.names.get(p, str(i))), **self.options) for i, group, p in taking_part]
+                        tensor=bits.hash_of(self.names.get(p, str(i))), **self.options) for i, group, p in taking_part]
         self.report = {name: sum(report[name] for report in reports) for name in reports[0]} if reports else {}
         return loss
 

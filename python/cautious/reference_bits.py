@@ -1,8 +1,55 @@
-"""Words of 32 bits in int64 tensors, for reference.py: random bits by a counter hash, bins of size, and bf16 parameters by
-stochastic and split rounding (docs/spec.md, sections 9 and 10). No rule and no decay here."""
+"""Bits, for reference.py (docs/spec.md, sections 1, 9 and 10): arithmetic that rounds once, where torch has no fma; random bits
+by a counter hash, in int64; bins of size; bf16 parameters by stochastic and split rounding. No rule and no decay here."""
 import math
 
 import torch
+
+# ---- arithmetic in f64, rounded once to f32 or f64 ---------------------------------------------------------------------------
+
+
+def rounded(a, T):
+    """f64 numbers as T, to nearest; below the smallest normal number a zero of the same sign."""
+    least = torch.finfo(T).tiny * (1 - 2**-25 if T == torch.float32 else 1)  # from here on they round up to that number
+    return torch.where(a.abs() < least, a * 0, a).to(T)
+
+
+def sum_and_rest(a, b):
+    """a + b in f64, and exactly what its rounding lost."""
+    s = a + b
+    t = s - a
+    return s, torch.where(s.isfinite(), (a - (s - t)) + (b - t), torch.zeros_like(s))
+
+
+def odd_sum(a, b):
+    """a + b in f64 with an odd last bit unless it is exact: rounding once more is then the same as rounding once."""
+    s, rest = sum_and_rest(a, b)
+    word = s.view(torch.int64)
+    nudge = torch.where((rest > 0) == (s > 0), torch.ones_like(word), -torch.ones_like(word))
+    return torch.where((rest != 0) & ((word & 1) == 0), word + nudge, word).view(torch.float64)
+
+
+def halves(a):
+    """Two numbers of 26 bits that add up to a."""
+    high = a * 134217729.0 - (a * 134217729.0 - a)
+    return high, a - high
+
+
+def fma(a, b, c):
+    """a b + c, rounded once; in f64 the product is rounded by itself if a factor is above 1e299."""
+    T, (a, b, c) = c.dtype, torch.broadcast_tensors(a.double(), b.double(), c.double())
+    if T == torch.float32:
+        return rounded(odd_sum(a * b, c), T)  # the product is exact in f64
+    small = ((a * b).abs() < 2.0**-800) & (c.abs() < 2.0**-700) & (a.abs() < 2.0**300)  # its lower half would be a denormal
+    by = torch.where(small, torch.full_like(c, 2.0**300), torch.ones_like(c))
+    a, c = a * by, c * by
+    product, (a1, a2), (b1, b2) = a * b, halves(a), halves(b)
+    low = a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)  # what the product lost
+    s, rest = sum_and_rest(product, c)
+    rest = odd_sum(rest, torch.where(low.isfinite() & s.isfinite(), low, torch.zeros_like(low)))
+    return rounded(torch.where(rest == 0, s, s + rest) / by, T)
+
+
+# ---- random bits: a function of (seed, purpose, t, tensor, coordinate) -------------------------------------------------------
 
 WORD, LONG = 2**32 - 1, 2**64 - 1
 

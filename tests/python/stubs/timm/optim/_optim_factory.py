@@ -1,5 +1,5 @@
-"""A stand-in for timm.optim._optim_factory (timm 1.0.26): what a registered class is called with. Parameters with one side do not
-decay: they are a group with weight_decay 0, as timm's filter_bias_and_bn makes it, and the keyword weight_decay is 0 then."""
+"""A stand-in for timm.optim._optim_factory (timm 1.0.26): what a registered class is called with. Parameters with one side do
+not decay: they are a group with weight_decay 0, as timm's filter_bias_and_bn makes it, and the keyword is 0 then."""
 from dataclasses import dataclass
 from typing import Any, Dict, Optional
 
