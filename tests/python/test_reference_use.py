@@ -47,6 +47,28 @@ class Properties(unittest.TestCase):
             lion, lion_k = (self.after(f"{rule} decay={decay}", T, 5) for rule in ("lion", "lion-k k=l1"))
             self.assertTrue(same_bits(lion[0], lion_k[0]) and same_bits(lion[1]["m"], lion_k[1]["m"]), decay)
 
+    def test_top_k_breaks_ties_by_index(self):
+        x = torch.zeros(1000)
+        reference.step("lion-k k=topk fraction=0.1 decay=none", x, torch.ones(1000), {}, lr=1.0)
+        self.assertTrue(bool((x[:100] == -1).all() and (x[100:] == 0).all()))
+
+    def test_bins_of_size_are_joined_at_64(self):
+        """Three sizes, of 63, 64 or 65 coordinates each."""
+        for count in (63, 64, 65):
+            sizes = torch.tensor([4.0, 2.0, 1.0]).repeat_interleave(count)
+            strikes = torch.arange(3 * count) < count  # all of the largest, none of the others
+            odds = reference_bits.odds_by_size(sizes, strikes) / 2**24
+            shares = [1, 0, 0] if count >= 64 else [1 / 3] * 3  # 63 + 63 are a group, and the last 63 belong to it
+            self.assertTrue(torch.allclose(odds, torch.tensor(shares).float().repeat_interleave(count), atol=1e-6), str(count))
+
+    def test_selective_at_its_anchor_and_steps_of_length_zero(self):
+        for T in TYPES.values():
+            x = torch.full((4,), 2.0, dtype=T)
+            reference.step("sgd decay=selective weight_decay=1", x, torch.ones_like(x), {"x0": torch.ones_like(x)}, lr=1.0)
+            self.assertTrue(bool((x == 1).all()))  # w is 0: nothing to project
+            reference.step("adamc decay=cautious", x, torch.ones_like(x), {}, lr=0.0)  # needs no peak
+            self.assertTrue(bool((x == 1).all()))
+
     def test_split_is_f32_in_two_halves(self):
         for decay in ("cautious", "anchored", "random"):
             start, g = randoms((40,), torch.bfloat16), randoms((30, 40), torch.float32, seed=4)
@@ -191,6 +213,15 @@ class AsOptimizer(unittest.TestCase):
             first = self.train(model, optimizer, 1)
             self.assertLess(self.train(model, optimizer, 100, schedule), first / 4, recipe)
             self.assertEqual(optimizer.report["count"].item(), sum(p.numel() for p in model.parameters()))
+
+    def test_the_peak_is_the_largest_lr_so_far(self):
+        x = torch.nn.Parameter(randoms((6,)))
+        alone, state, optimizer = x.detach().clone(), {}, reference.Optimizer([x], "adamc decay=cautious")
+        for lr, peak in ((0.1, 0.1), (0.4, 0.4), (0.2, 0.4)):
+            optimizer.param_groups[0]["lr"], x.grad = lr, torch.ones_like(x)
+            optimizer.step()
+            reference.step("adamc decay=cautious", alone, x.grad, state, lr=lr, lr_max=peak)
+        self.assertTrue(same_bits(x, alone))
 
     def test_groups(self):
         model = self.model()
