@@ -175,7 +175,7 @@ auto mask(const Shuffled&, const Whole& seen) {
 template <class Whole>
 auto projection(const Selective&, const Whole& seen) {
   const auto away = sqrt(seen.away2), stepped = sqrt(seen.stepped2);
-  return select(seen.g_away > 0 && !(stepped == 0), clamp((stepped - away) / stepped, 0.0, 1.0), 0.0);
+  return select(seen.g_away > 0 && stepped > 0, clamp((stepped - away) / stepped, 0.0, 1.0), 0.0);
 }
 
 template <class D>

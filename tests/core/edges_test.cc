@@ -2,6 +2,8 @@
 #include <cautious/cautious.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "fixture.h"
 
 #if defined(__x86_64__)
@@ -228,6 +230,16 @@ TEST(MissingGradient, AStepWithoutAnyGradientOrTensorIsAStep) {
   optimizer.add<double>("x", {1}, x.data(), nullptr);
   EXPECT_EQ(optimizer.step({.lr = 0.1}).tensors.size(), 1u);
   EXPECT_EQ(x[0], 1);
+}
+
+// |w| > 0 does not hold for a NaN: one bad gradient spoils its own coordinate, not the tensor. Selective decay starts at x0 =
+// x, so the second step is the first that could decay.
+TEST(NonfiniteGradient, DoesNotSpreadUnderSelectiveDecay) {
+  const auto result = run<float>(make({"adam", ""}, "selective", 1), {1, 2, 3}, {{-1, -1, -1}, {float(kInfinity), 1, 1}}, {},
+                                 [](std::size_t) { return cautious::StepInput{.lr = 0.1}; });
+  EXPECT_TRUE(std::isnan(result.x[0]));
+  EXPECT_TRUE(std::isfinite(result.x[1]));
+  EXPECT_TRUE(std::isfinite(result.x[2]));
 }
 
 }  // namespace edges_test
