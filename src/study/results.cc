@@ -30,7 +30,7 @@ constexpr std::array kProvenance{"version", "git", "compiler", "cpu", "blas", "t
 }
 
 // null is a number that was not finite.
-double number_in(const Json& json, const std::filesystem::path& file, const char* key) {
+double number_in(const Json& json, const std::filesystem::path& file, const std::string& key) {
   const auto found = json.find(key);
   if (found == json.end()) refuse_summary(file, fmt::format("'{}' is missing", key));
   if (found->is_null()) return kUnknown;
@@ -58,7 +58,7 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) refuse_summary(file, "not a JSON object");
   const std::string outcome = outcome_in(json, file);
-  const Measure& measure = measure_of(run.run.config.task);
+  const Measure measure = measure_of(run.run.config);
   run.decay_budget = number_in(json, file, "decay_budget");
   run.seconds = number_in(json, file, "seconds");
   run.parameters = number_if_any(json, "parameters");
@@ -68,14 +68,13 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
     if (found == json.end()) continue;
     run.provenance.emplace_back(key, found->is_string() ? found->get<std::string>() : found->dump());
   }
-  std::array<double, 3> numbers;
-  std::ranges::transform(measure.columns, numbers.begin(),
-                         [&](const auto& column) { return number_in(json, file, column.key); });
+  std::vector<double> numbers;
+  for (const Measure::Column& column : measure.columns) numbers.push_back(number_in(json, file, column.key));
   if (outcome == "stopped") return false;
   run.status = outcome == "done" ? RunStatus::done : RunStatus::diverged;
   if (run.status != RunStatus::done) return true;
   run.loss = numbers[0];
-  run.beside = {numbers[1], numbers[2]};
+  std::copy(numbers.begin() + 1, numbers.end(), run.beside.begin());
   return true;
 }
 
@@ -138,8 +137,8 @@ bool is_edge(const Axis& axis, const std::string& value) {
 
 }  // namespace
 
-const Measure& measure_of(const std::vector<FinishedRun>& runs) {
-  return measure_of(runs.empty() ? run::TaskKind::text : runs.front().run.config.task);
+Measure measure_of(const std::vector<FinishedRun>& runs) {
+  return runs.empty() ? measure_of(run::TaskKind::text) : measure_of(runs.front().run.config);
 }
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run) {

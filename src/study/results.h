@@ -34,7 +34,7 @@ struct Results {
 };
 
 // What the runs are judged by, as their task says: the same for all runs of a plan.
-const Measure& measure_of(const std::vector<FinishedRun>& runs);
+Measure measure_of(const std::vector<FinishedRun>& runs);
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run);
 
