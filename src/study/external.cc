@@ -84,8 +84,8 @@ Conclusion ExternalStudy::conclude() const {
   return study::conclude({.directory = directory_.path(), .plan = plan_, .runs = agenda_.runs()});
 }
 
-std::size_t ExternalStudy::failed() const {
-  return static_cast<std::size_t>(std::ranges::count(agenda_.runs(), RunStatus::failed, &FinishedRun::status));
+std::size_t ExternalStudy::count(RunStatus status) const {
+  return static_cast<std::size_t>(std::ranges::count(agenda_.runs(), status, &FinishedRun::status));
 }
 
 }  // namespace cautious::study

@@ -42,7 +42,7 @@ class ExternalStudy {
 
   // Of the runs so far.
   Conclusion conclude() const;
-  std::size_t failed() const;
+  std::size_t count(RunStatus status) const;
 
  private:
   ExternalStudy(Plan plan, std::vector<PlannedRun> runs, const std::filesystem::path& directory);

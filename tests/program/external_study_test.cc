@@ -151,7 +151,7 @@ TEST_F(ExternalStudies, FailuresAreRecordedAndTriedAgain) {
         study.finish(loss_of(*run, helpful));
       }
     }
-    EXPECT_EQ(study.failed(), 5u);
+    EXPECT_EQ(study.count(RunStatus::failed), 5u);
     EXPECT_NE(study.progress().find("5 failed"), std::string::npos) << study.progress();
     EXPECT_NE(study.conclude().text.find("Weight decay helps here"), std::string::npos);
   }
