@@ -234,7 +234,9 @@ std::optional<int> Process::ended() {
   return status;
 }
 
-void Process::terminate() { ::kill(id_, SIGTERM); }
+void Process::terminate() {
+  if (id_ > 0) ::kill(-id_, SIGTERM);
+}
 
 std::string error_line(std::string_view message) { return fmt::format("{}{}\n", kSpeaker, message); }
 

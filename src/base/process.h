@@ -40,7 +40,7 @@ class Process {
 
   // The status of waitpid(), once it has ended.
   std::optional<int> ended();
-  void terminate();
+  void terminate();  // and what it has started itself
 
  private:
   pid_t id_ = -1;  // -1: it has been waited for

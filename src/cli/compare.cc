@@ -24,19 +24,24 @@ constexpr const char* kCompareExamples =
     "  cautious compare --optimizer muon --data corpus.txt --preset nano-100k --seeds 5 --steps 1000 --out muon\n"
     "  cautious compare --optimizer lion --lambdas 0.5,2,5 --lr 5e-4,1e-3\n"
     "  cautious compare --data.train_tokens=40000 --lambdas 1,3,8 --steps 800\n"
+    "  cautious compare --command 'python3 train.py' --lr 1e-3 --lambdas 0.05,0.2,1 --seeds 5 --out mine\n"
     "\n"
-    "Every key of a run is an option too: --section.key=value (see cautious train --print-config).";
+    "Every key of a run is an option too: --section.key=value (see cautious train --print-config).\n"
+    "A command of your own is started once for each run. It reads its optimizer and seed from CAUTIOUS_RECIPE, CAUTIOUS_LR,\n"
+    "CAUTIOUS_DECAY, CAUTIOUS_WEIGHT_DECAY and CAUTIOUS_SEED, and prints its loss, the lower the better, as its last line or\n"
+    "writes {\"loss\": NUMBER} to $CAUTIOUS_OUT/result.json. --objective.name, .unit and .target say what the number is.";
 
 struct CompareArguments {
   study::Comparison comparison;
   std::vector<std::string> lambdas, lrs;
-  std::string seeds, tune_seeds, steps, out;
-  int jobs = default_jobs();
+  std::string program, seeds, tune_seeds, steps, out;  // program: a command of the user's that makes the runs
+  int jobs = 1;
   bool dry_run = false, quiet = false;
 
   std::string command(const std::string& directory) const {
-    std::string text = fmt::format("cautious compare --optimizer {} --data {} --preset {}", comparison.optimizer,
-                                   base::shell_word(comparison.data), comparison.preset);
+    std::string text = fmt::format("cautious compare --optimizer {}", comparison.optimizer);
+    text += program.empty() ? fmt::format(" --data {} --preset {}", base::shell_word(comparison.data), comparison.preset)
+                            : " --command " + base::shell_word(program);
     if (!lambdas.empty()) text += fmt::format(" --lambdas {}", fmt::join(lambdas, ","));
     if (!lrs.empty()) text += fmt::format(" --lr {}", fmt::join(lrs, ","));
     if (!seeds.empty()) text += " --seeds " + seeds;
@@ -60,13 +65,27 @@ study::Comparison comparison_of(const CompareArguments& args) {
   return comparison;
 }
 
+// What a command decides itself.
+void check_command(const CompareArguments& args, const CLI::App& verb) {
+  if (args.program.empty()) throw Error(Fault::usage, "--command is empty; give the line that starts a run, as in a shell");
+  for (const char* const option : {"--data", "--preset", "--steps"}) {
+    if (verb.count(option) == 0) continue;
+    throw Error(Fault::usage, fmt::format("{} is for runs of cautious train, but --command makes these; remove one", option));
+  }
+}
+
 int run(CompareArguments& args, const CLI::App& verb) {
   args.comparison.settings = settings_in(verb);
-  const study::Plan plan = study::compare_plan(comparison_of(args));
+  const bool external = verb.count("--command") > 0;
+  if (external) check_command(args, verb);
+  const study::Plan plan = external ? study::external_plan(comparison_of(args)) : study::compare_plan(comparison_of(args));
   std::vector<study::PlannedRun> runs = study::expand(plan);
   if (args.dry_run) return list_runs(runs);
   const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
-  return run_and_report(plan, std::move(runs), out, {.jobs = args.jobs, .quiet = args.quiet, .again = args.command(out)}).code;
+  const int jobs = verb.count("--jobs") > 0 ? args.jobs : external ? 1 : default_jobs();
+  return run_and_report(plan, std::move(runs), out,
+                        {.jobs = jobs, .quiet = args.quiet, .again = args.command(out), .command = args.program})
+      .code;
 }
 
 }  // namespace
@@ -81,6 +100,8 @@ void add_compare(CLI::App& app, Verb& chosen) {
   verb.add_option("--data", comparison.data, "Text to train on: a file, a folder or a known set (default: gcide)")
       ->type_name("PATH");
   verb.add_option("--preset", comparison.preset, "The model (default: nano-300k)")->type_name("NAME");
+  verb.add_option("--command", args->program, "A training program of your own that makes the runs, instead of a model of ours")
+      ->type_name("LINE");
   verb.add_option("--seeds", args->seeds, "Seeds that the arms are judged on, matched (default: 8)")->type_name("N");
   verb.add_option("--tune-seeds", args->tune_seeds, "Further seeds, on which lambda and lr are chosen (default: 2)")
       ->type_name("N");
@@ -97,7 +118,8 @@ void add_compare(CLI::App& app, Verb& chosen) {
       ->type_name("N");
   verb.add_option("--out", args->out, "Directory of the study, new or to be continued (default: compare-OPTIMIZER)")
       ->type_name("DIR");
-  verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
+  verb.add_option("--jobs", args->jobs, "Runs at a time (default: one per core, with one thread each; of a --command: 1)")
+      ->type_name("N");
   verb.add_flag("--dry-run", args->dry_run,
                 "Print the runs with their steps, parameters and tokens or images; nothing is written");
   verb.add_flag("--quiet", args->quiet, "Print errors only");

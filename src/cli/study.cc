@@ -1,7 +1,6 @@
 // `cautious study`: every run of a plan, matched by seed, and what they say.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -26,8 +25,6 @@
 #include "study/progress.h"
 #include "study/report.h"
 #include "study/runner.h"
-#include "study/statistics.h"
-#include "study/verdict.h"
 
 namespace cautious::cli {
 namespace {
@@ -50,38 +47,8 @@ int run(const StudyArguments& args) {
 using study::FinishedRun;
 using study::RunStatus;
 
-std::vector<double> without_missing(std::vector<double> losses) {
-  std::erase_if(losses, [](double loss) { return std::isnan(loss); });
-  return losses;
-}
-
-std::string losses_table(const study::Results& results) {
-  std::size_t width = 3;
-  for (const FinishedRun& run : results.runs) width = std::max(width, study::name_of(run.run.arm, run.run.point).size());
-  const study::Measure& measure = measure_of(results.runs);
-  const auto mean_of = [&](const study::Spread& spread) { return spread.n > 0 ? measure.number(spread.mean) : "-"; };
-  std::string text = fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", "arm", width, "tuning", "n", "mean", "sd");
-  for (const study::Arm& arm : results.plan.arms) {
-    for (const study::Overrides& point : points_of(results, arm.name)) {
-      const study::Spread tuned = study::spread_of(without_missing(tuning_losses_of(results, arm.name, point)));
-      const study::Spread spread = study::spread_of(without_missing(losses_of(results, arm.name, point)));
-      if (!results.plan.tune_seeds.empty() && tuned.n == 0 && point != best_point(results, arm.name)) continue;
-      text += fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", study::name_of(arm.name, point), width, mean_of(tuned),
-                          spread.n, mean_of(spread), spread.n > 1 ? measure.number(spread.sd) : "-");
-    }
-  }
-  return text;
-}
-
 // What an error is to a verb that has more to do: said at once.
 void complain(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
-
-void report(const study::Results& results, bool quiet) {
-  const study::Verdict verdict = study::verdict_of(results);
-  const std::filesystem::path page = study::write_report(results, verdict);
-  study::record_look(results);
-  if (!quiet) base::print(fmt::format("{}\n{}\nreport: {}\n", losses_table(results), verdict.sentence, page.string()));
-}
 
 int complain_of_failed(const study::Results& results, const StudyOptions& options) {
   const auto failed = std::ranges::count(results.runs, RunStatus::failed, &FinishedRun::status);
@@ -199,22 +166,21 @@ int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_
 int list_runs(const std::vector<study::PlannedRun>& runs) {
   std::size_t width = 3;
   for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
+  const bool external = runs.front().config.task == run::TaskKind::external;  // their size is not known
   const std::string_view unit = run::unit_of(runs.front().config.task);
   double all = 0, count = 0;
-  std::string text = fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", unit);
+  std::string text = external ? "run\n" : fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", unit);
   for (const study::PlannedRun& run : runs) {
     if (run.share == 0) continue;
     const std::int64_t steps = steps_of(run.config);
     const double units = static_cast<double>(steps) * static_cast<double>(run::units_per_step(run.config));
-    text += fmt::format("{:<{}} {:>9} {:>11} {:>9}{}\n", run.folder, width, steps, run::parameters_of(run.config),
-                        base::count_text(units),
-                        run.tuning      ? "  tuning"
-                        : run.candidate ? "  if chosen"
-                                        : "");
+    text += fmt::format("{:<{}}", run.folder, width);
+    if (!external) text += fmt::format(" {:>9} {:>11} {:>9}", steps, run::parameters_of(run.config), base::count_text(units));
+    text += run.tuning ? "  tuning\n" : run.candidate ? "  if chosen\n" : "\n";
     all += run.share * units;
     count += run.share;
   }
-  text += fmt::format("{:.0f} runs, {} {}\n", count, base::count_text(all), unit);
+  text += fmt::format("{:.0f} runs{}\n", count, external ? "" : fmt::format(", {} {}", base::count_text(all), unit));
   base::print(text);
   return 0;
 }
@@ -224,9 +190,11 @@ StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRu
   const Interruptible interruptible;
   prepare_data(runs, options.quiet, interruptible);
   StudyTable table(options.quiet, options.jobs);
+  const bool ours = runs.front().config.task != run::TaskKind::external;
   study::StudyEnd end = study::run_study(
       plan, std::move(runs), out,
-      {.program = sibling_program("cautious-train"),
+      {.program = ours ? sibling_program("cautious-train") : "",
+       .command = options.command,
        .jobs = options.jobs,
        .stop = [&] { return interruptible.noted() != 0; },
        .watch = [&](const std::vector<FinishedRun>& now,
@@ -235,7 +203,8 @@ StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRu
     complain("interrupted; to continue: " + options.again);
     return {128 + interruptible.noted(), std::move(end.results)};
   }
-  report(end.results, options.quiet);
+  const study::Conclusion conclusion = study::conclude(end.results);
+  if (!options.quiet) base::print(conclusion.text);
   const int code = complain_of_failed(end.results, options);
   return {code, std::move(end.results)};
 }

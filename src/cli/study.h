@@ -13,7 +13,8 @@ namespace cautious::cli {
 struct StudyOptions {
   int jobs = 1;  // processes at a time
   bool quiet = false;
-  std::string again;  // the command that continues it
+  std::string again;         // the command that continues it
+  std::string command = {};  // of external runs
 };
 
 // The cores of this machine.

@@ -137,7 +137,9 @@ TaskKind task_in(const std::vector<Assignment>& given) {
   const Assignment* const task = last_given(given, "task");
   const auto is = [&](TaskKind kind) { return task && task->value.text == cautious::name_of(kind); };
   const bool image = is(TaskKind::image);
-  const TaskKind of_text = is(TaskKind::instruct) ? TaskKind::instruct : TaskKind::text;
+  const TaskKind of_text = is(TaskKind::instruct)   ? TaskKind::instruct
+                           : is(TaskKind::external) ? TaskKind::external
+                                                    : TaskKind::text;
   if (!preset) return image ? TaskKind::image : of_text;
   const bool of_images = model::is_image_preset(preset->value.text);
   if (task && image != of_images && (of_images || std::ranges::count(model::preset_names(), preset->value.text) > 0)) {
@@ -211,6 +213,10 @@ RunConfig defaults_of(TaskKind task) {
   config.task = task;
   if (task == TaskKind::text) return config;
   config.train.tokens_per_param = 0;
+  if (task == TaskKind::external) {
+    config.train.steps = 1;  // how long it is, is not known: it counts as one step
+    return config;
+  }
   if (task == TaskKind::instruct) {
     config.lora.rank = 8;
     config.optimizer.lr = 2e-4;

@@ -26,9 +26,10 @@
 
 namespace cautious::run {
 
-// What is trained: a language model on text or on conversations, or a classifier of images.
-enum class TaskKind { text, image, instruct };
-constexpr auto names_of(TaskKind) { return std::array<std::string_view, 3>{"text", "image", "instruct"}; }
+// What is trained: a language model on text or on conversations, or a classifier of images; or, external, whatever a program
+// of the user's trains, of which only the optimizer, the seed and the number it reports are known here.
+enum class TaskKind { text, image, instruct, external };
+constexpr auto names_of(TaskKind) { return std::array<std::string_view, 4>{"text", "image", "instruct", "external"}; }
 
 // What each member means is said where it becomes a key: in config_table.cc, or in the fields() of its type.
 struct RunConfig {
@@ -103,6 +104,11 @@ struct RunConfig {
     bool decay_trace = false;
     bool tensorboard = true;
   } log;
+  struct Objective {  // external
+    std::string name = "loss";
+    std::string unit;
+    double target = 0.005;
+  } objective;
 };
 
 // What a run of the task starts from.

@@ -87,6 +87,15 @@ void check_reference(const RunConfig& config, const std::vector<Assignment>& giv
   }
 }
 
+// Texts that stand in sentences.
+void check_objective(const RunConfig& config, const std::vector<Assignment>& given) {
+  const auto [name, unit, target] = config.objective;
+  const auto is_text = [](const std::string& text) { return base::in_one_line(text) == text; };
+  if (name.empty() || !is_text(name))
+    refuse(given, "objective.name", "is not a short text on one line, as in: validation loss");
+  if (!is_text(unit)) refuse(given, "objective.unit", "is not a short text on one line, as in: nats");
+}
+
 void check_lora(const RunConfig& config, const std::vector<Assignment>& given) {
   if (config.task == TaskKind::image || config.lora.rank == 0) return;
   base::with_context(in_section(given, "lora"), [&] { (void)adapter_shapes(config.model.shape, config.lora); });
@@ -264,8 +273,11 @@ void refuse_rivals(TaskKind task, const std::vector<Assignment>& given) {
 
 void check_together(const RunConfig& config, const std::vector<Assignment>& given) {
   const RunConfig::Optimizer& optimizer = config.optimizer;
-  base::with_context(in_section(given, "model"),
-                     [&] { config.task == TaskKind::image ? check(config.model.image) : check(config.model.shape); });
+  const bool external = config.task == TaskKind::external;
+  if (!external) {
+    base::with_context(in_section(given, "model"),
+                       [&] { config.task == TaskKind::image ? check(config.model.image) : check(config.model.shape); });
+  }
   base::with_context(in_section(given, "optimizer"), [&] { check(optimizer.recipe); });
   check_decay(given, "optimizer", optimizer.name, optimizer.recipe);
   if (works_on_matrices(optimizer.recipe.rule)) {
@@ -273,6 +285,7 @@ void check_together(const RunConfig& config, const std::vector<Assignment>& give
     base::with_context(in_section(given, "optimizer.rest"), [&] { check(optimizer.rest); });
     check_decay(given, "optimizer.rest", optimizer.rest_name, optimizer.rest);
   }
+  if (external) return check_objective(config, given);
   check_reference(config, given);
   check_lora(config, given);
   check_benchmarks(config, given);

@@ -1,4 +1,4 @@
-// Keys of the model and its data, which are those of the task.
+// Keys of the model and its data, or of what an external run reports: those of the task.
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -87,8 +87,17 @@ void add_task(std::vector<Key>& keys, const RunConfig& config) {
   Section top(
       keys, config, "", [](auto& c) -> auto& { return c; });
   top.add(Key{{"task", to_toml(cautious::name_of(config.task)), base::join(kTasks),
-               "what is trained: follows from model.preset, but for instruct"},
+               "what is trained: follows from model.preset, but for instruct and external"},
               set_task});
+}
+
+void add_objective(std::vector<Key>& keys, const RunConfig& config) {
+  using O = RunConfig::Objective;
+  Section objective(
+      keys, config, "objective", [](auto& c) -> auto& { return c.objective; });
+  objective.add(Text{"name", &O::name, "a text", "of the number that a run reports, the lower the better"},
+                Text{"unit", &O::unit, "a text", "of that number; may be empty"},
+                Field{"target", &O::target, kPositive, "the difference that matters: less is practically equal"});
 }
 
 void add_model(std::vector<Key>& keys, const RunConfig& config) {

@@ -157,6 +157,7 @@ class Section {
 
 // The keys that depend on the task alone: what is trained on what.
 void add_task(std::vector<Key>& keys, const RunConfig& config);
+void add_objective(std::vector<Key>& keys, const RunConfig& config);
 void add_model(std::vector<Key>& keys, const RunConfig& config);
 void add_data(std::vector<Key>& keys, const RunConfig& config);
 void add_lora(std::vector<Key>& keys, const RunConfig& config);

@@ -14,8 +14,8 @@
 namespace cautious::run {
 namespace {
 
-constexpr std::array<std::string_view, 11> kSections{"model",    "data",  "lora", "augment",    "optimizer", "optimizer.rest",
-                                                     "schedule", "train", "eval", "checkpoint", "log"};
+constexpr std::array<std::string_view, 12> kSections{"model",    "data",  "lora", "augment",    "optimizer", "optimizer.rest",
+                                                     "schedule", "train", "eval", "checkpoint", "log",       "objective"};
 constexpr std::array<std::string_view, 3> kTextHorizon{"train.steps", "train.tokens", "train.tokens_per_param"};
 constexpr std::array<std::string_view, 3> kImageHorizon{"train.steps", "train.epochs", "train.images"};
 constexpr std::array<std::string_view, 2> kInstructHorizon{"train.steps", "train.epochs"};
@@ -50,6 +50,7 @@ void add_optimizer(std::vector<Key>& keys, const RunConfig& config) {
       Key{{"name", to_toml(config.optimizer.name), base::join(recipe_names()), "rule, with its usual decay"}, set_name});
   optimizer.add(Field{"lr", &O::lr, kPositive, "peak of the learning rate"});
   optimizer.add_recipe(&O::recipe);
+  if (config.task == TaskKind::external) return;  // the rest is up to the program that trains
   options.add_only(Options::identity(), {"grad_clip", "update_rms_clip"});
   optimizer.add(Flag{"decay_vectors", &O::decay_vectors, "weight decay on norms and biases too"});
   options.add_only(Options::identity(), {"moments"});
@@ -83,6 +84,8 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
   Section train(
       keys, config, "train", [](auto& c) -> auto& { return c.train; });
   const bool image = config.task == TaskKind::image;
+  const Field seed{"seed", &T::seed, kEvery, "of initial weights, data order and random decay"};
+  if (config.task == TaskKind::external) return train.add(seed);
   train.add(Field{"steps", &T::steps, kCount, "length of the run in steps; one of three ways"});
   if (image) {
     train.add(Field{"epochs", &T::epochs, Range{0, 1e9, true, false}, "length of the run in passes over the training images"},
@@ -98,8 +101,7 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
                   image ? "images per step, over all grad_accum chunks" : "sequences per step, over all grad_accum chunks"},
             Field{"grad_accum", &T::grad_accum, kExamples, "chunks of a batch, one after another; divides batch_size"});
   if (!image) train.add(Field{"seq_len", &T::seq_len, Range{0, 1e9, false, false}, "tokens of a sequence; 0: model.context"});
-  train.add(Field{"ema", &T::ema, kMomentum, "of an average of the weights, which is evaluated instead; 0: none"},
-            Field{"seed", &T::seed, kEvery, "of initial weights, data order and random decay"},
+  train.add(Field{"ema", &T::ema, kMomentum, "of an average of the weights, which is evaluated instead; 0: none"}, seed,
             Field{"threads", &T::threads, Range{0, 1024, false, false}, "0: as many as there are cores"});
 }
 
@@ -163,15 +165,18 @@ void make_rivals(std::vector<Key>& keys, std::span<const std::string_view> names
 
 std::vector<Key> keys_of(const RunConfig& config) {
   std::vector<Key> keys;
+  const bool external = config.task == TaskKind::external;
   add_task(keys, config);
-  add_model(keys, config);
-  add_data(keys, config);
-  add_lora(keys, config);
+  if (!external) {
+    add_model(keys, config);
+    add_data(keys, config);
+    add_lora(keys, config);
+  }
   add_optimizer(keys, config);
   if (works_on_matrices(config.optimizer.recipe.rule)) add_rest(keys, config);
-  add_schedule(keys, config);
+  if (!external) add_schedule(keys, config);
   add_train(keys, config);
-  add_records(keys, config);
+  external ? add_objective(keys, config) : add_records(keys, config);
   make_rivals(keys, horizon_of(config.task));
   make_rivals(keys, kWarmup);
   return keys;

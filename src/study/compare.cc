@@ -98,23 +98,26 @@ Arm arm_of(std::string name, std::string decay) {
   return {.name = std::move(name), .overrides = {{"optimizer.decay", std::move(decay)}}, .density_of = "", .budget_of = ""};
 }
 
+constexpr std::array<DecidedKey, 4> kExternalDecides{{{"task", "its runs are external"},
+                                                      {"optimizer.lr", "give lr, or several to choose from"},
+                                                      {"optimizer.weight_decay", "give lambdas to choose from"},
+                                                      {"optimizer.decay", "every arm has its own"}}};
+
 // At equal lambda CWD removes less than half of what plain decay does.
 constexpr double kReach = 2.5;
 
-}  // namespace
-
-Plan compare_plan(const Comparison& c) {
+// `trained`: what with which model on which data.
+Plan plan_of(const Comparison& c, const std::string& trained, Overrides base) {
   base::check_range("seeds", static_cast<double>(c.seeds), {1, 10000, false, false});
   base::check_range("tune-seeds", static_cast<double>(c.tune_seeds), {1, 10000, false, false});
-  for (const auto& [key, value] : c.settings) refuse_decided(key, kComparisonDecides);
   Plan plan;
   plan.title = fmt::format("Does cautious weight decay help {}?", c.optimizer);
   plan.about = fmt::format(
-      "{} with a model of {} on {}. Plain decay and CWD are each taken at the lambda that is best on {} tuning seeds, which "
+      "{}. Plain decay and CWD are each taken at the lambda that is best on {} tuning seeds, which "
       "are not judged; both may choose no decay. At CWD's lambda, shuffled decays as many weights of each size as CWD would, "
       "whatever their direction, and opposed decays exactly those that CWD spares.",
-      c.optimizer, c.preset, c.data, c.tune_seeds);
-  plan.base = base_of(c);
+      trained, c.tune_seeds);
+  plan.base = std::move(base);
   plan.grid = grid_of(c, 1);
   plan.seeds.resize(c.seeds);
   std::iota(plan.seeds.begin(), plan.seeds.end(), 0);
@@ -139,6 +142,41 @@ Plan compare_plan(const Comparison& c) {
     plan.contrasts.push_back({.a = "cwd-momentum", .b = "cwd", .best = true, .primary = false});
   }
   return plan;
+}
+
+}  // namespace
+
+Plan compare_plan(const Comparison& c) {
+  for (const auto& [key, value] : c.settings) refuse_decided(key, kComparisonDecides);
+  return plan_of(c, fmt::format("{} with a model of {} on {}", c.optimizer, c.preset, c.data), base_of(c));
+}
+
+Plan external_plan(const Comparison& c) {
+  for (const auto& [key, value] : c.settings) refuse_decided(key, kExternalDecides);
+  if (c.lrs.empty()) throw Error(Fault::usage, "lr is missing; give the learning rate that suits your model, or several");
+  if (c.lambdas.empty()) {
+    throw Error(Fault::usage, "lambdas is missing; give weight decays to choose from, around the one that you use now");
+  }
+  for (const double lr : c.lrs) base::check_range("lr", lr, kPositive);
+  Overrides base{{"task", "external"}, {"optimizer.name", c.optimizer}};
+  if (c.lrs.size() == 1) base.emplace_back("optimizer.lr", base::to_text(c.lrs.front()));
+  put(base, c.settings);
+  return plan_of(c, fmt::format("{} in a training program of your own", c.optimizer), std::move(base));
+}
+
+Overrides settings_of_recipe(const std::string& line) {
+  (void)parse_recipe(line);
+  Overrides settings;
+  for (const base::Word& word : base::words_of(line)) {
+    const std::string text(word.text);
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos) {
+      settings.emplace_back("optimizer.name", text);
+    } else {
+      settings.emplace_back("optimizer." + text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return settings;
 }
 
 }  // namespace cautious::study

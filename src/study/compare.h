@@ -28,4 +28,12 @@ struct Comparison {
 // an unknown name is an Error(Fault::usage) with a suggestion.
 Plan compare_plan(const Comparison& comparison);
 
+// The same of external runs, which a program of the user's makes: its data, model and length are its own, and `lambdas` and
+// `lrs` must be given, because nothing is known of what suits it. What it reports is said by the settings objective.name, .unit
+// and .target.
+Plan external_plan(const Comparison& comparison);
+
+// A line of parse_recipe() as settings: "adamw beta2=0.95" is optimizer.name and optimizer.beta2.
+Overrides settings_of_recipe(const std::string& line);
+
 }  // namespace cautious::study

@@ -1,4 +1,6 @@
 // Which directory a plan may work in, and how its own is laid out.
+#include "study/directory.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -9,7 +11,6 @@
 #include <cautious/error.h>
 #include "base/atomic_file.h"
 #include "base/text.h"
-#include "study/runner.h"
 
 namespace cautious::study {
 namespace {

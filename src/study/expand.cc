@@ -62,9 +62,25 @@ bool is_reference(const Plan& plan, const Arm& arm) {
   return std::ranges::any_of(plan.arms, [&](const Arm& other) { return reference_of(plan, other) == &arm; });
 }
 
+// Without a record of their decay, external runs cannot be reference runs.
+void check_external(const Plan& plan) {
+  const auto control = std::ranges::find_if(plan.arms, [](const Arm& arm) { return !arm.reference().empty(); });
+  if (control == plan.arms.end()) return;
+  throw Error(
+      Fault::usage,
+      fmt::format("arm '{}' is a control of '{}', but external runs keep no record of their decay that it could repeat; "
+                  "write optimizer.decay = \"shuffled\" and point_of = \"{}\" instead",
+                  control->name, control->reference(), control->reference()));
+}
+
 run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, bool tuning) {
   Overrides settings = settings_of(plan, arm, point);
-  put(settings, {{"train.seed", fmt::format("{}", seed)}, {"train.threads", "1"}});
+  put(settings, {{"train.seed", fmt::format("{}", seed)}});
+  if (std::ranges::find(settings, std::pair<std::string, std::string>("task", "external")) != settings.end()) {
+    check_external(plan);
+  } else {
+    put(settings, {{"train.threads", "1"}});
+  }
   if (!tuning && is_reference(plan, arm)) put(settings, {{"log.decay_trace", "true"}});
   const std::string who = fmt::format("arm '{}'{}", arm.name, point.empty() ? "" : " at " + point_text(point));
   run::RunConfig config = base::with_context(
@@ -77,7 +93,7 @@ run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& poin
 // Whether the key has an effect on what a run computes.
 bool changes_numbers(std::string_view key) {
   return !key.starts_with("log.") && !key.starts_with("checkpoint.") && key != "data.cache" && key != "data.workers" &&
-         key != "task" &&  // it follows from the preset
+         key != "objective.unit" && key != "objective.target" && key != "task" &&  // it follows from the preset
          key != "optimizer.density_from" && key != "optimizer.budget_from";
 }
 

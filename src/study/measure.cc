@@ -1,6 +1,7 @@
 #include "study/measure.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@ const Measure kLoss{.task = run::TaskKind::text,
                     .difference = "nats per token",
                     .target = 0.005,
                     .beside = "the size of the paper's differences",
-                    .columns = {{{"val_loss", "loss", 4}, {"val_bpb", "bits per byte", 4}, {"val_accuracy", "accuracy", 4}}},
+                    .columns = {{"val_loss", "loss", 4}, {"val_bpb", "bits per byte", 4}, {"val_accuracy", "accuracy", 4}},
                     .described = "Loss, bits per byte and accuracy on the validation text, at the end."};
 
 // The paper's differences of top-1 accuracy are 0.16 to 0.61 points.
@@ -32,10 +33,25 @@ const Measure kError{.task = run::TaskKind::image,
                      .difference = "percentage points",
                      .target = 0.2,
                      .beside = "about the smallest of the paper's differences",
-                     .columns = {{{"objective", "error", 2}, {"val_loss", "loss", 4}, {"val_top5_error", "top-5 error", 2}}},
+                     .columns = {{"objective", "error", 2}, {"val_loss", "loss", 4}, {"val_top5_error", "top-5 error", 2}},
                      .described =
                          "Top-1 error (%), loss (nats per image) and top-5 error (%) on the validation images, at "
                          "the end."};
+
+// One decimal more than the target's first digit needs, as above.
+Measure reported(const run::RunConfig::Objective& objective) {
+  const int decimals = 1 + std::max(0, static_cast<int>(std::ceil(-std::log10(objective.target))));
+  return {.task = run::TaskKind::external,
+          .name = objective.name,
+          .section = "",
+          .unit = objective.unit,
+          .axis = objective.unit,
+          .difference = objective.unit,
+          .target = objective.target,
+          .beside = "the difference that this study was made to find",
+          .columns = {{"objective", objective.name, std::min(decimals, 12)}},
+          .described = fmt::format("What a run reported as its {}.", objective.name)};
+}
 
 // The paper's differences are 0 to 3 points on the benchmarks of pre-trained models, 0.03 to 0.85 on those of fine-tuned ones.
 Measure benchmark_error(run::TaskKind task, const std::string& benchmark, const std::string& metric) {
@@ -47,9 +63,9 @@ Measure benchmark_error(run::TaskKind task, const std::string& benchmark, const 
           .difference = "percentage points",
           .target = 0.5,
           .beside = "a quarter of the usual difference in the paper's table of pre-trained models",
-          .columns = {{{fmt::format("eval/{}/{}", benchmark, metric), "error", 2, true},
-                       {"val_loss", "loss", 4},
-                       {"val_accuracy", "accuracy", 4}}},
+          .columns = {{fmt::format("eval/{}/{}", benchmark, metric), "error", 2, true},
+                      {"val_loss", "loss", 4},
+                      {"val_accuracy", "accuracy", 4}},
           .described =
               fmt::format("Error on {} (%, what {} is short of 100), loss and accuracy on the validation text, at the end.",
                           benchmark, metric)};
@@ -63,18 +79,25 @@ Measure benchmark_error(run::TaskKind task, const std::string& benchmark, const 
 
 std::string Measure::number(double value) const { return fmt::format("{:.{}f}", value, decimals()); }
 std::string Measure::signed_number(double value) const { return fmt::format("{:+.{}f}", value, decimals()); }
-std::string Measure::target_text() const { return fmt::format("{} {}", target, unit); }
+std::string Measure::with_unit(std::string text) const { return unit.empty() ? text : fmt::format("{} {}", text, unit); }
+std::string Measure::target_text() const { return with_unit(fmt::format("{}", target)); }
 
 std::string Measure::title() const {
   std::string text(name);
-  text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
 }
 
+std::string in_brackets(const std::string& unit) { return unit.empty() ? "" : fmt::format(" ({})", unit); }
+
 Measure measure_of(run::TaskKind task) { return task == run::TaskKind::image ? kError : kLoss; }
 
+Measure measure_of(const run::RunConfig& config) {
+  return config.task == run::TaskKind::external ? reported(config.objective) : measure_of(config.task);
+}
+
 Measure measure_of(const std::string& objective, const run::RunConfig& config) {
-  if (objective.empty()) return measure_of(config.task);
+  if (objective.empty()) return measure_of(config);
   constexpr std::array<std::string_view, 3> kMetrics{"acc", "acc_norm", "acc_bytes"};
   constexpr std::string_view kFront = "eval/";
   const std::size_t slash = objective.rfind('/');

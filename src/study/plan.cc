@@ -42,6 +42,7 @@ Setters every_setter() {
     of_images.model.image = model::image_preset(name);
     add(all, of_images);
   }
+  add(all, run::defaults_of(run::TaskKind::external));
   run::RunConfig config;
   for (const std::string& name : recipe_names()) {
     for (const std::string& decay_name : decay_names()) {
@@ -114,10 +115,7 @@ void check_setting(const std::string& key, const std::string& value) {
 
 // Whether two keys decide the same: one and the same, or train.steps and train.tokens.
 bool compete(std::string_view key, std::string_view other) {
-  const auto rivals_in = [&](run::TaskKind task) {
-    const auto rivals = run::rivals_of(task, key);
-    return std::ranges::find(rivals, other) != rivals.end();
-  };
+  const auto rivals_in = [&](run::TaskKind task) { return std::ranges::count(run::rivals_of(task, key), other) > 0; };
   return key == other || rivals_in(run::TaskKind::text) || rivals_in(run::TaskKind::image);
 }
 

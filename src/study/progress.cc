@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
+#include "study/statistics.h"
 
 namespace cautious::study {
 namespace {
@@ -108,6 +109,11 @@ void leave_out(std::vector<Row>& rows, std::size_t most, RunStatus all) {
   }
 }
 
+std::vector<double> without_missing(std::vector<double> losses) {
+  std::erase_if(losses, [](double loss) { return std::isnan(loss); });
+  return losses;
+}
+
 struct Worked {
   double seconds = 0, steps = 0;
 };
@@ -164,6 +170,24 @@ std::string ending_of(const FinishedRun& run) {
   if (run.status == RunStatus::done)
     return fmt::format("{}, {} {}, {}", name, measure.name, measure.number(run.loss), base::clock_text(run.seconds));
   return run.status == RunStatus::failed ? fmt::format("{}: {}", name, run.failure) : name;
+}
+
+std::string losses_table(const Results& results) {
+  std::size_t width = 3;
+  for (const FinishedRun& run : results.runs) width = std::max(width, name_of(run.run.arm, run.run.point).size());
+  const Measure measure = measure_of(results.runs);
+  const auto mean_of = [&](const Spread& spread) { return spread.n > 0 ? measure.number(spread.mean) : "-"; };
+  std::string text = fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", "arm", width, "tuning", "n", "mean", "sd");
+  for (const Arm& arm : results.plan.arms) {
+    for (const Overrides& point : points_of(results, arm.name)) {
+      const Spread tuned = spread_of(without_missing(tuning_losses_of(results, arm.name, point)));
+      const Spread spread = spread_of(without_missing(losses_of(results, arm.name, point)));
+      if (!results.plan.tune_seeds.empty() && tuned.n == 0 && point != best_point(results, arm.name)) continue;
+      text += fmt::format("{:<{}} {:>10} {:>4} {:>10} {:>10}\n", name_of(arm.name, point), width, mean_of(tuned), spread.n,
+                          mean_of(spread), spread.n > 1 ? measure.number(spread.sd) : "-");
+    }
+  }
+  return text;
 }
 
 double seconds_left(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, int jobs,

@@ -24,6 +24,9 @@ std::string overall(const std::vector<FinishedRun>& runs, const std::vector<doub
 // "cwd weight_decay=0.1 seed=0: done, validation loss 2.5034, 1:05".
 std::string ending_of(const FinishedRun& run);
 
+// The mean of the measure on the tuning seeds and on the others, of every arm and point; a line each.
+std::string losses_table(const Results& results);
+
 // Seconds until no run is left, `jobs` of them at once: by the seconds a step of the arm's finished runs took, else of all
 // finished runs, else by `seconds_per_step`. NaN while none of these is known.
 double seconds_left(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, int jobs,

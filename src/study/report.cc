@@ -2,6 +2,7 @@
 #include "study/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -16,11 +17,19 @@ namespace {
 
 // Everything that a report shows, once for the page and for the files beside it.
 struct Report {
-  report::Figure contrasts, exploratory, arms, amounts;
-  std::vector<report::Figure> sweeps, losses, inside;
+  report::Figure contrasts, exploratory, arms;
+  std::vector<report::Figure> amounts, sweeps, losses, inside;  // external runs have no curves, and may not know their amounts
   report::Table contrast_table, exploratory_table, tests, equal_amounts, tuning, arm_table, chosen, benchmarks, runs, settings,
       paper, provenance;
 };
+
+bool is_external(const Results& results) { return measure_of(results.runs).task == run::TaskKind::external; }
+
+bool knows_amounts(const Results& results) {
+  return !is_external(results) || std::ranges::any_of(results.runs, [](const FinishedRun& run) {
+    return run.status == RunStatus::done && std::isfinite(run.decay_budget);
+  });
+}
 
 Report make_report(const Results& results, const Verdict& verdict) {
   StudyMetrics metrics(results);
@@ -28,7 +37,7 @@ Report make_report(const Results& results, const Verdict& verdict) {
   Report report{.contrasts = contrasts_figure(verdict, true),
                 .exploratory = contrasts_figure(verdict, false),
                 .arms = arms_figure(results, chosen),
-                .amounts = amounts_figure(results),
+                .amounts = {},
                 .sweeps = sweep_figures(results),
                 .losses = {},
                 .inside = {},
@@ -44,6 +53,8 @@ Report make_report(const Results& results, const Verdict& verdict) {
                 .settings = differences_table(results, chosen),
                 .paper = paper_table(results.plan),
                 .provenance = provenance_table(results)};
+  if (knows_amounts(results)) report.amounts.push_back(amounts_figure(results));
+  if (is_external(results)) return report;
   for (const CurveFigure& what : loss_figures(measure_of(results.runs).task))
     report.losses.push_back(arms_curve_figure(what, results, chosen, metrics));
   for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, chosen, metrics));
@@ -85,6 +96,13 @@ std::string size_words(const Results& results) {
 }
 
 std::string caution(const Results& results) {
+  if (is_external(results)) {
+    return fmt::format(
+        "Scale. The runs were made by a program of which this page knows the optimizer, the seed and the {} that it reported. "
+        "That runs of a seed begin alike and see the same data, so that they can be paired, is up to that program. What is "
+        "found here may not hold for larger models, longer training or other data.",
+        measure_of(results.runs).name);
+  }
   return "Scale. " + size_words(results) +
          " Matched runs of that size can show how the rules differ here, from equal initial weights and on equal data, and "
          "whether a difference stands out from the chance of the seed. They cannot show that it holds, grows or vanishes for "
@@ -128,6 +146,12 @@ void add_paper(report::HtmlPage& page, const Report& report) {
 }
 
 void add_commands(report::HtmlPage& page, const Results& results) {
+  if (is_external(results)) {
+    page.section("Make this report again");
+    page.paragraph("The study is continued by the program that began it, in the same directory. From the runs that are here:");
+    page.commands({"cautious report ."});
+    return;
+  }
   page.section("Run it again");
   page.paragraph("In the directory of this study:");
   std::vector<std::string> lines{"# the whole study, in a new directory", "cautious study plan.toml --out again",
@@ -145,7 +169,7 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   add_head(page, results, verdict, report);
   add_contrasts(page, verdict, report);
   page.section("Arms");
-  page.figure(report.amounts);
+  for (const report::Figure& figure : report.amounts) page.figure(figure);
   if (!report.equal_amounts.rows.empty()) page.table(report.equal_amounts);
   for (const report::Figure& figure : report.sweeps) page.figure(figure);
   page.figure(report.arms);
@@ -159,10 +183,12 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   page.close_details();
   if (!report.benchmarks.rows.empty()) page.table(report.benchmarks);
   add_paper(page, report);
-  page.section(measure_of(results.runs).section);
-  for (const report::Figure& figure : report.losses) page.figure(figure);
-  page.section("Inside the optimizer");
-  for (const report::Figure& figure : report.inside) page.figure(figure);
+  if (!report.losses.empty()) {
+    page.section(measure_of(results.runs).section);
+    for (const report::Figure& figure : report.losses) page.figure(figure);
+    page.section("Inside the optimizer");
+    for (const report::Figure& figure : report.inside) page.figure(figure);
+  }
   page.section("Settings");
   page.table(report.settings);
   page.section("Runs");
@@ -185,9 +211,9 @@ std::string report_html(const Results& results, const Verdict& verdict) {
 
 std::filesystem::path write_report(const Results& results, const Verdict& verdict) {
   const Report report = make_report(results, verdict);
-  std::vector<report::Figure> figures{report.contrasts, report.arms, report.amounts};
+  std::vector<report::Figure> figures{report.contrasts, report.arms};
   if (verdict.exploratory > 0) figures.push_back(report.exploratory);
-  for (const auto* more : {&report.sweeps, &report.losses, &report.inside})
+  for (const auto* more : {&report.amounts, &report.sweeps, &report.losses, &report.inside})
     figures.insert(figures.end(), more->begin(), more->end());
   std::vector<report::Table> tables{report.contrast_table, report.arm_table, report.chosen,
                                     report.runs,           report.settings,  report.provenance};
@@ -198,6 +224,15 @@ std::filesystem::path write_report(const Results& results, const Verdict& verdic
   if (!report.benchmarks.rows.empty()) tables.push_back(report.benchmarks);
   if (!report.paper.rows.empty()) tables.push_back(report.paper);
   return write_files(results.directory, page_of(results, verdict, report), figures, tables);
+}
+
+Conclusion conclude(const Results& results) {
+  Conclusion conclusion{.text = {}, .verdict = verdict_of(results), .page = {}};
+  conclusion.page = write_report(results, conclusion.verdict);
+  record_look(results);
+  conclusion.text =
+      fmt::format("{}\n{}\nreport: {}\n", losses_table(results), conclusion.verdict.sentence, conclusion.page.string());
+  return conclusion;
 }
 
 }  // namespace cautious::study

@@ -18,7 +18,15 @@ std::string report_html(const Results& results, const Verdict& verdict);
 // path of report.html.
 std::filesystem::path write_report(const Results& results, const Verdict& verdict);
 
-// The same two of the directory of a study or of a run; any other is an Error(Fault::usage). A run without metrics yet gives a
+// The end of a study: its report is written, and the verdict noted as a look.
+struct Conclusion {
+  std::string text;  // a table of the losses, the verdict, and where the report is
+  Verdict verdict;
+  std::filesystem::path page;
+};
+Conclusion conclude(const Results& results);
+
+// The first two of the directory of a study or of a run; any other is an Error(Fault::usage). A run without metrics yet gives a
 // page that says so.
 std::string html_of(const std::filesystem::path& directory);
 std::filesystem::path write_report_of(const std::filesystem::path& directory);

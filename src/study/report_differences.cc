@@ -11,10 +11,10 @@ namespace cautious::study {
 namespace {
 
 constexpr std::size_t kManySeeds = 1000;
-constexpr std::array kOutcomes{"lower",         "higher",      "practically equal", "not detectable", "edge of the grid",
-                               "the same runs", "too few runs"};
+constexpr std::array kOutcomeWords{"lower",         "higher",      "practically equal", "not detectable", "edge of the grid",
+                                   "the same runs", "too few runs"};
 
-std::string outcome_text(Outcome outcome) { return kOutcomes.at(static_cast<std::size_t>(outcome)); }
+std::string outcome_text(Outcome outcome) { return kOutcomeWords.at(static_cast<std::size_t>(outcome)); }
 
 std::string exact_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 
@@ -141,8 +141,8 @@ std::vector<const ContrastResult*> shown(const Verdict& verdict, bool primary) {
 report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
   report::IntervalChart chart;
   chart.title = primary ? "Prespecified differences" : "Exploratory differences";
-  chart.x_label = fmt::format("difference of {} ({}), with 95% interval; left of 0: the first is better", verdict.measure.name,
-                              verdict.measure.difference);
+  chart.x_label = fmt::format("difference of {}{}, with 95% interval; left of 0: the first is better", verdict.measure.name,
+                              in_brackets(verdict.measure.difference));
   chart.reference = 0;
   for (const ContrastResult* const result : shown(verdict, primary)) {
     chart.entries.push_back({.name = result->name,
@@ -159,13 +159,15 @@ report::Table contrasts_table(const Verdict& verdict, bool primary) {
   const Measure& measure = verdict.measure;
   report::Table table{
       .name = primary ? "contrasts" : "contrasts_exploratory",
-      .title =
-          fmt::format("{} differences of {} ({})", primary ? "Prespecified" : "Exploratory", measure.name, measure.difference),
+      .title = fmt::format("{} differences of {}{}", primary ? "Prespecified" : "Exploratory", measure.name,
+                           in_brackets(measure.difference)),
       .head = {"contrast", "difference", "95% interval", "p", "p (Holm)", "outcome", "seeds"},
       .rows = {},
-      .note = fmt::format("Runs of one seed share initial weights and order of data. Negative: the first has the lower "
-                          "{}. p: t-test with the residuals of all arms; p (Holm): corrected for the number of "
+      .note = fmt::format("{} Negative: the first has the lower {}. p: t-test with the residuals of all arms; p (Holm): "
+                          "corrected for the number of "
                           "prespecified differences, and the one that decides about them.",
+                          measure.task == run::TaskKind::external ? "Runs of one seed were given the same seed, and are paired."
+                                                                  : "Runs of one seed share initial weights and order of data.",
                           measure.head()),
       .csv = {kExactHead}};
   for (const ContrastResult* const result : shown(verdict, primary)) {
@@ -200,7 +202,7 @@ report::Table amounts_table(const Verdict& verdict) {
   const Measure& measure = verdict.measure;
   report::Table table{
       .name = "equal_amounts",
-      .title = fmt::format("Differences at equal amounts of decay ({}), exploratory", measure.difference),
+      .title = fmt::format("Differences at equal amounts of decay{}, exploratory", in_brackets(measure.difference)),
       .head = {"contrast", "difference", "95% interval", "p", "seeds", "ratio of the best weight_decay", "95% interval"},
       .rows = {},
       .note = fmt::format("From every point of both grids: one smooth curve of the {} over the logarithm of the decay "
@@ -223,7 +225,7 @@ report::Table amounts_table(const Verdict& verdict) {
 }
 
 report::Table tuning_table(const Results& results) {
-  const Measure& measure = measure_of(results.runs);
+  const Measure measure = measure_of(results.runs);
   report::Table table{.name = "tuning",
                       .title = fmt::format("Choice of the points: {} on the tuning seeds", measure.name),
                       .head = {"arm", "point", "mean"},

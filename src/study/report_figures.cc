@@ -17,7 +17,9 @@ namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
-std::string at_the_end(const Measure& measure) { return fmt::format("{} at the end ({})", measure.name, measure.axis); }
+std::string at_the_end(const Measure& measure) {
+  return fmt::format("{} at the end{}", measure.name, in_brackets(measure.axis));
+}
 
 std::vector<double> finite(const std::vector<double>& values) {
   std::vector<double> result;
@@ -181,7 +183,7 @@ void sort_by_x(report::ChartSeries& series) {
 }  // namespace
 
 report::Figure arms_figure(const Results& results, const std::vector<Overrides>& chosen) {
-  const Measure& measure = measure_of(results.runs);
+  const Measure measure = measure_of(results.runs);
   report::IntervalChart chart;
   chart.title = "Every arm at its point";
   chart.x_label = at_the_end(measure) + ", with 95% interval of the mean; small dots: single seeds";
@@ -221,7 +223,7 @@ std::vector<report::Figure> sweep_figures(const Results& results) {
 }
 
 report::Figure amounts_figure(const Results& results) {
-  const Measure& measure = measure_of(results.runs);
+  const Measure measure = measure_of(results.runs);
   report::LineChart chart;
   chart.title = measure.title() + " over the amount of decay";
   chart.x_label = "decay budget: sum over steps and coordinates of |learning rate * weight decay * x|";

@@ -35,11 +35,14 @@ std::string interval_text(const Interval& interval, int decimals, Digits digits)
   return fmt::format("[{}, {}]", number_text(interval.low, decimals, digits), number_text(interval.high, decimals, digits));
 }
 
-// Of the measure and what is beside it.
-std::array<std::string, 3> heads_of(const Results& results) {
-  std::array<std::string, 3> heads;
-  std::ranges::transform(measure_of(results.runs).columns, heads.begin(),
-                         [](const auto& column) { return std::string(column.head); });
+using TableRow = std::vector<std::string>;
+
+void append(TableRow& row, const TableRow& more) { row.insert(row.end(), more.begin(), more.end()); }
+
+// Of what the measure has beside it.
+TableRow heads_beside(const Measure& measure) {
+  TableRow heads;
+  for (std::size_t i = 1; i < measure.columns.size(); ++i) heads.push_back(measure.columns[i].head);
   return heads;
 }
 
@@ -55,7 +58,7 @@ Group group_of(const Results& results, const std::string& arm, const Overrides& 
     if (run.run.tuning || run.run.arm != arm || run.run.point != point || run.status != RunStatus::done) continue;
     group.losses.push_back(run.loss);
     for (std::size_t i = 0; i < run.beside.size(); ++i) group.beside[i].push_back(run.beside[i]);
-    group.budgets.push_back(run.decay_budget);
+    if (std::isfinite(run.decay_budget)) group.budgets.push_back(run.decay_budget);
   }
   return group;
 }
@@ -64,20 +67,22 @@ std::string mean_text(const std::vector<double>& values, int decimals, Digits di
   return values.empty() ? "-" : number_text(spread_of(values).mean, decimals, digits);
 }
 
-std::vector<std::string> group_row(const Results& results, const std::string& arm, const Overrides& point, Digits digits) {
-  const auto& [own, second, third] = measure_of(results.runs).columns;
+TableRow group_row(const Results& results, const std::string& arm, const Overrides& point, Digits digits) {
+  const Measure measure = measure_of(results.runs);
   const Group group = group_of(results, arm, point);
   const bool some = !group.losses.empty();
   const Spread spread = spread_of(group.losses);
-  return {arm,
-          point_cell(point),
-          std::to_string(group.losses.size()),
-          mean_text(group.losses, own.decimals, digits),
-          some ? number_text(spread.sd, own.decimals, digits) : "-",
-          some ? interval_text(spread.interval, own.decimals, digits) : "-",
-          mean_text(group.beside[0], second.decimals, digits),
-          mean_text(group.beside[1], third.decimals, digits),
-          mean_text(group.budgets, 2, digits)};
+  TableRow row{arm,
+               point_cell(point),
+               std::to_string(group.losses.size()),
+               mean_text(group.losses, measure.decimals(), digits),
+               some ? number_text(spread.sd, measure.decimals(), digits) : "-",
+               some ? interval_text(spread.interval, measure.decimals(), digits) : "-"};
+  for (std::size_t i = 1; i < measure.columns.size(); ++i) {
+    row.push_back(mean_text(group.beside[i - 1], measure.columns[i].decimals, digits));
+  }
+  row.push_back(mean_text(group.budgets, 2, digits));
+  return row;
 }
 
 std::string status_text(const FinishedRun& run) {
@@ -85,19 +90,16 @@ std::string status_text(const FinishedRun& run) {
   return run.failure.empty() ? name : fmt::format("{}: {}", name, run.failure);
 }
 
-std::vector<std::string> run_row(const FinishedRun& run, Digits digits) {
-  const auto& [own, second, third] = run.run.measure.columns;
+TableRow run_row(const FinishedRun& run, const Measure& measure, Digits digits) {
   const bool ended = run.status == RunStatus::done || run.status == RunStatus::diverged;
-  return {run.run.arm,
-          point_cell(run.run.point),
-          std::to_string(run.run.seed),
-          run.run.tuning ? "tuning" : "judged",
-          number_text(run.loss, own.decimals, digits),
-          number_text(run.beside[0], second.decimals, digits),
-          number_text(run.beside[1], third.decimals, digits),
-          ended ? number_text(run.decay_budget, 2, digits) : "-",
-          ended ? number_text(run.seconds, 1, digits) : "-",
-          status_text(run)};
+  TableRow row{run.run.arm, point_cell(run.run.point), std::to_string(run.run.seed), run.run.tuning ? "tuning" : "judged",
+               number_text(run.loss, measure.decimals(), digits)};
+  for (std::size_t i = 1; i < measure.columns.size(); ++i) {
+    row.push_back(number_text(run.beside[i - 1], measure.columns[i].decimals, digits));
+  }
+  append(row, {ended ? number_text(run.decay_budget, 2, digits) : "-", ended ? number_text(run.seconds, 1, digits) : "-",
+               status_text(run)});
+  return row;
 }
 
 // Whether the plan has judged runs of the arm there that were not left out.
@@ -129,9 +131,11 @@ Settings settings_of(const Results& results, const Arm& arm, const Overrides& po
 }  // namespace
 
 report::Table arms_table(const Results& results) {
-  const std::array<std::string, 3> heads = heads_of(results);
+  const Measure measure = measure_of(results.runs);
   report::Table table = table_of("arms", "Every arm at every point that is judged: means over the seeds that are done",
-                                 {"arm", "point", "seeds", heads[0], "sd", "95% interval", heads[1], heads[2], "decay budget"});
+                                 {"arm", "point", "seeds", measure.head(), "sd", "95% interval"});
+  append(table.head, heads_beside(measure));
+  table.head.emplace_back("decay budget");
   table.csv = {table.head};
   for (const Arm& arm : results.plan.arms) {
     for (const Overrides& point : points_of(results, arm.name)) {
@@ -145,7 +149,7 @@ report::Table arms_table(const Results& results) {
 
 report::Table chosen_table(const Results& results, const std::vector<Overrides>& chosen) {
   report::Table table =
-      table_of("chosen", "Here, each arm at its point", {"arm", "point", std::string(measure_of(results.runs).name), "sd"});
+      table_of("chosen", "Here, each arm at its point", {"arm", "point", measure_of(results.runs).name, "sd"});
   table.csv = {table.head};
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     for (const Digits digits : {Digits::few, Digits::all}) {
@@ -189,24 +193,28 @@ report::Table benchmarks_table(const Results& results, const std::vector<Overrid
 }
 
 report::Table runs_table(const Results& results) {
-  const std::array<std::string, 3> heads = heads_of(results);
-  const std::string described = measure_of(results.runs).described;
-  report::Table table = table_of(
-      "runs", "Every run", {"arm", "point", "seed", "use", heads[0], heads[1], heads[2], "decay budget", "seconds", "status"},
-      fmt::format("{} Points that were not chosen are not run on the judged seeds.", described));
+  const Measure measure = measure_of(results.runs);
+  report::Table table =
+      table_of("runs", "Every run", {"arm", "point", "seed", "use", measure.head()},
+               fmt::format("{} Points that were not chosen are not run on the judged seeds.", measure.described));
+  append(table.head, heads_beside(measure));
+  append(table.head, {"decay budget", "seconds", "status"});
   table.csv = {table.head};
   for (const FinishedRun& run : results.runs) {
     if (run.status == RunStatus::left_out) continue;
-    table.rows.push_back(run_row(run, Digits::few));
-    table.csv.push_back(run_row(run, Digits::all));
+    table.rows.push_back(run_row(run, measure, Digits::few));
+    table.csv.push_back(run_row(run, measure, Digits::all));
   }
   return table;
 }
 
 report::Table differences_table(const Results& results, const std::vector<Overrides>& chosen) {
+  const bool external = measure_of(results.runs).task == run::TaskKind::external;
   report::Table table = table_of("settings", "Settings in which the arms differ, each at its point", {"key"},
-                                 "All other keys are the same; configs/ and runs/*/config.toml have every one. -: the arm has "
-                                 "no such key, or it has no effect.");
+                                 fmt::format("{} -: the arm has no such key, or it has no effect.",
+                                             external ? "All other keys of the optimizer are the same."
+                                                      : "All other keys are the same; configs/ and runs/*/config.toml have "
+                                                        "every one."));
   std::vector<std::string> order;
   std::vector<Settings> arms;
   for (std::size_t i = 0; i < chosen.size(); ++i) {

@@ -71,9 +71,8 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
   if (outcome == "stopped") return false;
   run.status = outcome == "done" ? RunStatus::done : RunStatus::diverged;
   if (run.status != RunStatus::done) return true;
-  std::array<double, 3> numbers;
-  std::ranges::transform(measure.columns, numbers.begin(),
-                         [&](const auto& column) { return column.of(number_in(json, file, column.key)); });
+  std::vector<double> numbers;
+  for (const Measure::Column& column : measure.columns) numbers.push_back(column.of(number_in(json, file, column.key)));
   for (const auto& [key, value] : json.items()) {
     constexpr std::string_view kFront = "eval/";
     if (!key.starts_with(kFront) || key.ends_with("_stderr") || !value.is_number()) continue;
@@ -82,7 +81,7 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
     run.scores.emplace_back(std::move(name), value.get<double>());
   }
   run.loss = numbers[0];
-  run.beside = {numbers[1], numbers[2]};
+  std::copy(numbers.begin() + 1, numbers.end(), run.beside.begin());
   return true;
 }
 

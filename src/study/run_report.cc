@@ -1,4 +1,5 @@
 // The report of a single run, in the form of a study's; whether a directory is one or the other; the files of both.
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <optional>
@@ -25,7 +26,8 @@ struct RunReport {
   std::vector<report::Figure> losses, confusion, inside;  // no confusion of too many classes
   report::Table summary;
   std::size_t rows = 0;
-  bool images = false;  // it is one of an image classifier
+  bool images = false;    // it is one of an image classifier
+  bool external = false;  // a program of the user's made it: it has nothing but its summary
   std::optional<Evaluation> evaluation = {};
 };
 
@@ -75,6 +77,8 @@ CurveFigure end_of(CurveFigure what) {
 RunReport make_run_report(const std::filesystem::path& run) {
   const std::vector<run::MetricsRow> rows = metrics_in(run);
   RunReport report{.losses = {}, .confusion = {}, .inside = {}, .summary = summary_table(run), .rows = rows.size()};
+  report.external = std::ranges::count(report.summary.rows, std::vector<std::string>{"task", "external"}) > 0;
+  if (report.external) return report;
   report.images = !curve_of(rows, "images").steps.empty();
   report.evaluation = evaluation_in(run);
   if (report.evaluation && report.evaluation->classes.size() <= report::MatrixChart::kMostClasses) {
@@ -116,6 +120,12 @@ std::string page_of(const std::filesystem::path& run, const RunReport& report) {
   const std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   report::HtmlPage page("Run " + name);
   const bool ended = !report.summary.rows.empty();
+  if (report.external) {
+    page.paragraph("One run, made by a program of which this page knows what it reported.", "status");
+    page.section("Summary");
+    page.table(report.summary);
+    return page.finish();
+  }
   page.paragraph(report.rows == 0 ? "There are no metrics yet."
                  : ended          ? "One run."
                                   : "One run, which has not ended.",

@@ -142,9 +142,9 @@ Spread log_ratio_of(const std::vector<AmountCell>& a, const std::vector<AmountCe
 
 std::string amounts_text(const EqualAmounts& found, const Measure& measure) {
   std::string text =
-      fmt::format("At equal amounts of decay, from every point of both grids, {} - {} is {} +/- {} {} (95%, {} seeds, p {})",
+      fmt::format("At equal amounts of decay, from every point of both grids, {} - {} is {} +/- {} (95%, {} seeds, p {})",
                   found.contrast.a, found.contrast.b, measure.signed_number(found.difference.mean),
-                  measure.number(found.difference.interval.high - found.difference.mean), measure.unit, found.difference.n,
+                  measure.with_unit(measure.number(found.difference.interval.high - found.difference.mean)), found.difference.n,
                   found.p < 0.001 ? "< 0.001" : fmt::format("= {:.2g}", found.p));
   if (std::isfinite(found.ratio)) {
     text += fmt::format("; the best weight_decay of {} is {:.2g} ({:.2g} to {:.2g}) times that of {}", found.contrast.a,

@@ -48,8 +48,8 @@ double half_width(const ContrastResult& result) {
 
 std::string signed_text(const Results& results, const Verdict& verdict, const ContrastResult& result) {
   const Measure& measure = verdict.measure;
-  return fmt::format("{} +/- {} {} {}", measure.signed_number(result.difference.value), measure.number(half_width(result)),
-                     measure.unit, tests_text(results, verdict, result));
+  return fmt::format("{} +/- {} {}", measure.signed_number(result.difference.value),
+                     measure.with_unit(measure.number(half_width(result))), tests_text(results, verdict, result));
 }
 
 std::string many_text(std::size_t seeds) { return seeds > kMany ? fmt::format("more than {}", kMany) : std::to_string(seeds); }
@@ -74,10 +74,10 @@ std::string regret_text(const Measure& measure, const ContrastResult& result) {
   if (result.regret < std::abs(result.difference.value)) return "";
   const bool first = result.difference.value > 0;
   return fmt::format(
-      "; the tuning seeds leave open whether another {} of {} is better by up to {} {}, so the difference "
+      "; the tuning seeds leave open whether another {} of {} is better by up to {}, so the difference "
       "may be one of choice",
       chosen_key(first ? result.point_a : result.point_b), first ? result.contrast.a : result.contrast.b,
-      measure.number(result.regret), measure.unit);
+      measure.with_unit(measure.number(result.regret)));
 }
 
 std::string claim_text(const Results& results, const Verdict& verdict, const ContrastResult& result) {
@@ -85,9 +85,9 @@ std::string claim_text(const Results& results, const Verdict& verdict, const Con
   const Measure& measure = verdict.measure;
   const bool small = -measure.target < interval.low && interval.high < measure.target;
   return fmt::format(
-      "{} has a {} {} than {}, by {} +/- {} {} {}{}{}", first_of(result), result.outcome == Outcome::lower ? "lower" : "higher",
-      measure.name, second_of(result), measure.number(std::abs(result.difference.value)), measure.number(half_width(result)),
-      measure.unit, tests_text(results, verdict, result),
+      "{} has a {} {} than {}, by {} +/- {} {}{}{}", first_of(result), result.outcome == Outcome::lower ? "lower" : "higher",
+      measure.name, second_of(result), measure.number(std::abs(result.difference.value)),
+      measure.with_unit(measure.number(half_width(result))), tests_text(results, verdict, result),
       small ? fmt::format("; that is within {}, practically equal", measure.target_text()) : "", regret_text(measure, result));
 }
 
@@ -119,8 +119,8 @@ std::string same_text(const ContrastResult& result) {
 std::string missing_text(const Results& results, const Measure& measure, const ContrastResult& result) {
   const std::string both = fmt::format("{} against {}", result.contrast.a, result.contrast.b);
   if (result.paired.n == 1) {
-    return fmt::format("{}: {} {} from one seed, which says nothing about chance; use more seeds", both,
-                       measure.signed_number(result.paired.difference), measure.unit);
+    return fmt::format("{}: {} from one seed, which says nothing about chance; use more seeds", both,
+                       measure.with_unit(measure.signed_number(result.paired.difference)));
   }
   for (const std::string& arm : {result.contrast.a, result.contrast.b}) {
     if (!chosen_point(results, arm).decided) return fmt::format("{}: the tuning runs of {} are not all done", both, arm);

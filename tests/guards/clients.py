@@ -27,7 +27,7 @@ def named(path):
     return str(path.relative_to("src") if path.parts[0] == "src" else path)
 
 
-sources = list(files("src", "lab", "bench", suffixes={".h", ".cc", ".cu"}))
+sources = list(files("src", "lab", "bench", "python", suffixes={".h", ".cc", ".cu"}))
 headers = {named(path): path for path in sources if path.suffix == ".h"}
 clients = collections.defaultdict(set)
 for path in sources:

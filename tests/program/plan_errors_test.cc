@@ -9,7 +9,7 @@ namespace plan_errors_test {
 using PlanErrors = StudyPlan;
 
 constexpr std::string_view kSections =
-    "model, data, lora, augment, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log";
+    "model, data, lora, augment, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log, objective";
 
 TEST_F(PlanErrors, UnreadableFiles) {
   EXPECT_EQ(message([] { read_plan("no/such.toml"); }), "no/such.toml: cannot read the plan: No such file or directory");

@@ -35,7 +35,8 @@ TEST_F(RunConfigErrors, Syntax) {
 }
 
 TEST_F(RunConfigErrors, UnknownKeysAndSections) {
-  const std::string sections = "model, data, lora, augment, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log";
+  const std::string sections =
+      "model, data, lora, augment, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log, objective";
   const std::string of_train =
       "keys of [train]: steps, tokens, tokens_per_param, batch_size, grad_accum, seq_len, ema, seed, threads";
   EXPECT_EQ(refused("lr = 3\n"), "run.toml:1: no key named 'lr'; did you mean 'optimizer.lr'? sections: " + sections);

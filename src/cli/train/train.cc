@@ -155,6 +155,9 @@ int run(TrainArguments& args, const CLI::App& verb) {
     base::print(to_toml(config));
     return 0;
   }
+  if (config.task == run::TaskKind::external) {
+    throw Error(Fault::usage, "task is 'external', which a program of your own trains; see 'cautious compare --help'");
+  }
   if (args.dry_run) {
     for (const std::string& line : banner(config, nullptr)) base::print(line + "\n");
     return 0;
