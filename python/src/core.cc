@@ -1,7 +1,5 @@
 #include "core.h"
 
-#include <cstring>
-
 #include <cautious/error.h>
 
 namespace cautious::python {
@@ -34,8 +32,6 @@ py::dtype dtype_of(const std::string& type) {
   if (type == "F32") return py::dtype::of<float>();
   return type == "BF16" ? py::dtype::of<std::uint16_t>() : py::dtype::of<std::int16_t>();
 }
-
-std::size_t bytes_of(const std::string& type) { return type == "F64" ? 8 : type == "F32" ? 4 : 2; }
 
 }  // namespace
 
@@ -131,21 +127,6 @@ py::list Core::state(std::size_t tensor, const py::object& self) {
     pieces.append(py::make_tuple(piece.name, py::array(dtype_of(piece.type), shapes_[tensor], piece.data, self)));
   }
   return pieces;
-}
-
-void Core::take_state(Core& from, std::size_t count) {
-  const Caller caller(*this), other(from);
-  for (std::size_t tensor = 0; tensor < count; ++tensor) {
-    const std::vector<StateTensor> there = from.optimizer_.state(tensor), here = optimizer_.state(tensor);
-    std::size_t size = 1;
-    for (const std::int64_t side : shapes_[tensor]) size *= static_cast<std::size_t>(side);
-    for (const StateTensor& to : here) {
-      for (const StateTensor& piece : there) {
-        if (piece.name == to.name && size > 0) std::memcpy(to.data, piece.data, size * bytes_of(to.type));
-      }
-    }
-    optimizer_.set_steps(tensor, from.optimizer_.steps_of(tensor));
-  }
 }
 
 void Core::save(const std::string& path) {

@@ -58,8 +58,6 @@ class Core {
   py::tuple report();
   // (name, array) of each piece of a tensor's state; the arrays are the state itself and keep `self` alive.
   py::list state(std::size_t tensor, const py::object& self);
-  // The state of another optimizer's first tensors, whose number, shapes and types are those of ours.
-  void take_state(Core& from, std::size_t count);
   void save(const std::string& path);
   void load(const std::string& path);
 

@@ -127,7 +127,6 @@ void define_core(py::module_& m) {
       .def("step_tensors", &Core::step_tensors)
       .def("report", &Core::report)
       .def("state", [](const py::object& self, std::size_t tensor) { return self.cast<Core&>().state(tensor, self); })
-      .def("take_state", &Core::take_state)
       .def("save", &Core::save)
       .def("load", &Core::load);
   m.attr("DONE") = Core::kDone;

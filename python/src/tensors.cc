@@ -116,7 +116,10 @@ std::ptrdiff_t Core::step_tensors(const py::list& groups) {
     if (!gather(watched_[at], gradient)) return static_cast<std::ptrdiff_t>(at);
     if (!gradient.is_none()) gradients.emplace_back(at, std::move(gradient));
   }
-  if (gradients.empty()) return kDone;
+  if (gradients.empty()) {
+    report_ = {};
+    return kDone;
+  }
   {
     const py::gil_scoped_release released;
     report_ = optimizer_.step({.lr = 1});
