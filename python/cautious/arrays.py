@@ -23,9 +23,13 @@ def _viewed(value: Any, what: str) -> np.ndarray:
         if device[0] != DL_CPU:
             raise ValueError(f"{what} is on DLPack's device {tuple(map(int, device))}; valid: the CPU, {DL_CPU}")
         try:
-            return np.from_dlpack(value)
+            array = np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError) as error:
             raise TypeError(f"{what} cannot be shared by DLPack: {error}") from None
+        if not array.flags.writeable and hasattr(value, "__array__"):  # old DLPack cannot say whether it may be written to
+            own = np.asarray(value)
+            return own if own.ctypes.data == array.ctypes.data else array
+        return array
     try:
         return np.asarray(memoryview(value))
     except TypeError:
