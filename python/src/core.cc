@@ -74,11 +74,6 @@ void Core::set_density(std::size_t tensor, double density) {
   optimizer_.set_density(tensor, density);
 }
 
-void Core::set_group(std::size_t group, const Recipe& recipe, double lr_multiplier) {
-  const Caller caller(*this);
-  optimizer_.set_group(group, recipe, lr_multiplier);
-}
-
 void Core::set_rates(std::size_t group, const Recipe& recipe, double lr, double lr_max, double decay_factor) {
   const Caller caller(*this);
   const bool projects = std::visit([]<class D>(const D&) { return portable::kProjects<D>; }, recipe.decay);
@@ -96,7 +91,6 @@ void Core::set_steps(std::size_t tensor, std::int64_t t) {
 
 std::int64_t Core::steps_of(std::size_t tensor) { return optimizer_.steps_of(tensor); }
 std::string Core::group_of(std::size_t tensor) { return optimizer_.group_of(tensor).name; }
-std::size_t Core::size() { return optimizer_.size(); }
 
 void Core::step(double lr, double lr_max, double decay_factor, const std::vector<double>& tensor_factors) {
   const Caller caller(*this);

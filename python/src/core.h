@@ -30,13 +30,11 @@ class Core {
   void bind(std::size_t tensor, std::uintptr_t x, std::uintptr_t g);
   void set_anchor(std::size_t tensor, std::uintptr_t x0);
   void set_density(std::size_t tensor, double density);
-  void set_group(std::size_t group, const Recipe& recipe, double lr_multiplier);
   // For step_tensors(): the group's own learning rate, and its weight decay as the coupling and the schedule make it.
   void set_rates(std::size_t group, const Recipe& recipe, double lr, double lr_max, double decay_factor);
   void set_steps(std::size_t tensor, std::int64_t t);
   std::int64_t steps_of(std::size_t tensor);
   std::string group_of(std::size_t tensor);
-  std::size_t size();
 
   // Without Python's lock.
   void step(double lr, double lr_max, double decay_factor, const std::vector<double>& tensor_factors);

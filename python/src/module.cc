@@ -115,12 +115,10 @@ void define_core(py::module_& m) {
       .def("bind", &Core::bind)
       .def("set_anchor", &Core::set_anchor)
       .def("set_density", &Core::set_density)
-      .def("set_group", &Core::set_group)
       .def("set_rates", &Core::set_rates)
       .def("set_steps", &Core::set_steps)
       .def("steps_of", &Core::steps_of)
       .def("group_of", &Core::group_of)
-      .def("size", &Core::size)
       .def("step", &Core::step)
       .def("watch", &Core::watch)
       .def("trust", &Core::trust)
@@ -148,7 +146,6 @@ PYBIND11_MODULE(_core, m) {
   m.def("has_anchor", [](const Recipe& r) { return has_anchor(r.decay); });
   m.def("rule_of", [](const Recipe& r) { return std::string(name_of(r.rule)); });
   m.def("recipe_fields", [](const Recipe& r) { return python::field_rows(fields(r)); });
-  m.def("option_fields", [] { return python::field_rows(fields(Options{})); });
   m.def("polar", &python::polar_of_array);
   python::define_routing(m);
   python::define_core(m);
