@@ -5,7 +5,8 @@ if(CAUTIOUS_PYTHON_PACKAGE)
     get_filename_component(topic ${file} NAME_WE)
     string(REGEX REPLACE "^test_" "" topic ${topic})
     add_test(NAME python.${topic} COMMAND ${CAUTIOUS_PYTHON} -B ${file})
-    set_tests_properties(python.${topic} PROPERTIES LABELS python TIMEOUT 900 ENVIRONMENT
-      "PYTHONPATH=${PROJECT_BINARY_DIR}/python;CAUTIOUS_PROGRAM=$<TARGET_FILE:cautious_program>;OMP_WAIT_POLICY=passive")
+    set(environment PYTHONPATH=${PROJECT_BINARY_DIR}/python CAUTIOUS_PROGRAM=$<TARGET_FILE:cautious_program>
+                    OMP_WAIT_POLICY=passive)
+    set_tests_properties(python.${topic} PROPERTIES LABELS python TIMEOUT 900 ENVIRONMENT "${environment}")
   endforeach()
 endif()
