@@ -1,5 +1,5 @@
-"""The backend behind `pip install .` (PEP 517): CMake builds the package into build/wheel, and its files are zipped up as a wheel. With
-the standard library alone, so that pip has nothing to fetch. `pack` makes a wheel of a build that exists:
+"""The backend behind `pip install .` (PEP 517): CMake builds the package into build/wheel, and its files are zipped up as a
+wheel. With the standard library alone, so that pip has nothing to fetch. `pack` makes a wheel of a build that exists:
 
     python3 python/wheel.py BUILD_DIR WHEEL_DIR
 """
@@ -40,8 +40,8 @@ def pack(build, folder):
     files[f"{info}/METADATA"] = metadata().encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: cautious\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     files[f"{info}/LICENSE"] = (ROOT / "LICENSE").read_bytes()
-    record = "".join(f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')},{len(data)}\n"
-                     for name, data in files.items())
+    sums = {name: base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=") for name, data in files.items()}
+    record = "".join(f"{name},sha256={sums[name]},{len(data)}\n" for name, data in files.items())
     files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()
     name = f"cautious-{version()}-{tag}.whl"
     with zipfile.ZipFile(pathlib.Path(folder) / name, "w", zipfile.ZIP_DEFLATED) as wheel:

@@ -2,8 +2,8 @@
 
     x <- x - lr * (u + wd * [u * x >= 0] * x)
 
-This package works on arrays in CPU memory and does not import PyTorch; cautious.torch is for PyTorch's parameters. Arithmetic is that
-of the C++ library, bit by bit (docs/spec.md).
+This package works on arrays in CPU memory and does not import PyTorch; cautious.torch is for PyTorch's parameters. Arithmetic
+is that of the C++ library, bit by bit (docs/spec.md).
 
 >>> import numpy as np, cautious
 >>> x, g = np.array([4.0, 3, -2, -1]), np.zeros(4)
@@ -24,5 +24,5 @@ from .recipe import Field, fields
 from .replay import Replay, replay
 from .report import Report, Tally
 
-__all__ = ["Field", "Group", "Optimizer", "Replay", "Report", "Route", "Routing", "Tally", "__version__", "decay_names", "fields",
-           "matrices_and_rest", "no_decay_on_vectors", "polar", "recipe_names", "replay"]
+__all__ = ["Field", "Group", "Optimizer", "Replay", "Report", "Route", "Routing", "Tally", "__version__", "decay_names",
+           "fields", "matrices_and_rest", "no_decay_on_vectors", "polar", "recipe_names", "replay"]

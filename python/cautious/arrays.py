@@ -1,5 +1,5 @@
-"""Arrays of others as memory that the library may read and write: NumPy's, and whatever has the buffer protocol, __array_interface__
-or DLPack on the CPU. Nothing is copied; what would have to be is refused."""
+"""Arrays of others as memory that the library may read and write: NumPy's, and whatever has the buffer protocol,
+__array_interface__ or DLPack on the CPU. Nothing is copied; what would have to be is refused."""
 from __future__ import annotations
 
 from typing import Any, Optional, Sequence, Tuple
@@ -62,7 +62,7 @@ def overlap(a: np.ndarray, b: np.ndarray) -> bool:
 
 def polar(matrix: Any, schedule: str = "paper", *, steps: int = 0, scale: str = "none", eps: float = 0.0, blocks: int = 1,
           coefficients: Sequence[float] = (), threads: int = 0) -> np.ndarray:
-    """The orthogonal factor U V^T of a matrix U S V^T, by the Newton-Schulz steps of `schedule` (docs/spec.md, muon); a new array.
+    """The orthogonal factor U V^T of a matrix U S V^T, by the Newton-Schulz steps of `schedule` (docs/spec.md, section 3).
 
     >>> import cautious, numpy as np
     >>> q = cautious.polar(np.array([[3.0, 1], [1, 2]]), "exact")

@@ -1,6 +1,7 @@
-"""python -m cautious.bench: a step of cautious.torch.AdamW beside torch.optim.AdamW and beside CWD written in torch operations, as one
-would by hand. Runs of all are interleaved, medians are shown, and ratios are of runs of the same round, so that a busy machine
-disturbs all alike. One thread is measured in processor time, several in wall time. Nothing here is a test."""
+"""python -m cautious.bench: a step of cautious.torch.AdamW beside torch.optim.AdamW and beside CWD written in torch
+operations, as one would by hand. Runs of all are interleaved, medians are shown, and ratios are of runs of the same round, so
+that a busy machine disturbs all alike. One thread is measured in processor time, several in wall time. Nothing here is a
+test."""
 from __future__ import annotations
 
 import argparse
@@ -22,7 +23,8 @@ BETAS, EPS, LR, WD = (0.9, 0.999), 1e-8, 1e-3, 0.1
 
 def gpt2_small() -> List[Shape]:
     """The 148 tensors of GPT-2 small, 124 million parameters."""
-    block: List[Shape] = [(768,), (768,), (2304, 768), (2304,), (768, 768), (768,), (768,), (768,), (3072, 768), (3072,), (768, 3072), (768,)]
+    block: List[Shape] = [(768,), (768,), (2304, 768), (2304,), (768, 768), (768,), (768,), (768,), (3072, 768), (3072,),
+                          (768, 3072), (768,)]
     return [(50257, 768), (1024, 768), *(block * 12), (768,), (768,)]
 
 
@@ -86,7 +88,7 @@ def compare(shapes: Sequence[Shape], rounds: int, clock: Callable[[], float]) ->
 
 
 def overhead(rounds: int) -> Tuple[float, float]:
-    """Microseconds of processor time per call, with one parameter of one number on one thread, and what every further one adds."""
+    """Microseconds of processor time per call, with one parameter of one number, and what every further one adds."""
     torch.set_num_threads(1)
     one, many = AdamW(parameters([(1,)])), AdamW(parameters([(1,)] * 1001))
     pairs = [(seconds(one.step, 200, time.thread_time), seconds(many.step, 5, time.thread_time)) for _ in range(rounds + 1)][1:]
@@ -102,7 +104,8 @@ def measured(names: Sequence[str], threads: int, rounds: int) -> Dict[str, Any]:
         times = compare(shapes, rounds, time.process_time if threads == 1 else time.perf_counter)
         for peer, values in times.items():
             rows.append({"case": name, "title": title, "optimizer": peer, "parameters": count, "tensors": len(shapes),
-                         "ns_per_parameter": 1e9 * statistics.median(values) / count, "ms_per_step": 1e3 * statistics.median(values),
+                         "ns_per_parameter": 1e9 * statistics.median(values) / count,
+                         "ms_per_step": 1e3 * statistics.median(values),
                          "ratio": statistics.median(b / a for a, b in zip(times["cautious"], values))})
     call, tensor = overhead(4 * rounds)
     return {"cautious": __version__, "torch": torch.__version__, "threads": threads, "cores": os.cpu_count(), "rounds": rounds,
@@ -110,11 +113,13 @@ def measured(names: Sequence[str], threads: int, rounds: int) -> Dict[str, Any]:
 
 
 def shown(found: Dict[str, Any]) -> str:
-    lines = [f"torch {found['torch']}, {found['threads']} of {found['cores']} threads, {found['rounds']} rounds, load {found['load']:.1f}"]
+    lines = [f"torch {found['torch']}, {found['threads']} of {found['cores']} threads, {found['rounds']} rounds, "
+             f"load {found['load']:.1f}"]
     for row in found["rows"]:
         if row["optimizer"] == "cautious":
             lines.append(f"{row['title']}{'':{28 - len(row['title'])}}  ns/parameter   ms/step   x cautious")
-        lines.append(f"  {row['optimizer']:<26}  {row['ns_per_parameter']:12.3f} {row['ms_per_step']:9.3f} {row['ratio']:12.1f}")
+        lines.append(f"  {row['optimizer']:<26}  {row['ns_per_parameter']:12.3f} {row['ms_per_step']:9.3f} "
+                     f"{row['ratio']:12.1f}")
     lines.append(f"a call takes {found['us_per_call']:.1f} us and {found['us_per_tensor']:.2f} us per tensor")
     if found["load"] > found["cores"]:
         lines.append("the machine is busy: all times are too long")
@@ -122,7 +127,8 @@ def shown(found: Dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m cautious.bench", description="A step of AdamW with cautious decay beside PyTorch's.")
+    parser = argparse.ArgumentParser(prog="python -m cautious.bench",
+                                     description="A step of AdamW with cautious decay beside PyTorch's.")
     parser.add_argument("--case", choices=sorted(CASES), action="append", help="these only; gpt2 takes 7 GB of memory (all)")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="(torch's default, %(default)s)")
     parser.add_argument("--rounds", type=int, default=9, help="of which the median is shown (%(default)s)")

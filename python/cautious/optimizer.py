@@ -39,7 +39,8 @@ class Optimizer:
     @staticmethod
     def matrices_and_rest(matrices: str = "muon decay=cautious", rest: str = "adamw decay=cautious",
                           max_side: Optional[int] = None, **options: Any) -> "Optimizer":
-        """Matrices to one recipe, the rest to another; vectors do not decay, nor do matrices with a side above max_side go to the first.
+        """Matrices to one recipe, the rest to another; vectors do not decay. A matrix with a side above max_side belongs to
+        the rest.
 
         >>> import numpy as np, cautious
         >>> optimizer = cautious.Optimizer.matrices_and_rest(max_side=1000)
@@ -64,7 +65,8 @@ class Optimizer:
             if overlap(array, known):
                 raise ValueError(f"x of '{name}' shares memory with x of '{other}'; every parameter is added once")
         anchor = None if x0 is None else self._fitting(shared(x0, f"x0 of '{name}'", dtype)[0], f"x0 of '{name}'", array)
-        self._core.add(name, list(array.shape), element, of, array.ctypes.data, 0 if gradient is None else gradient.ctypes.data, "")
+        g_at = 0 if gradient is None else gradient.ctypes.data
+        self._core.add(name, list(array.shape), element, of, array.ctypes.data, g_at, "")
         self._names.append(name)
         self._x[name], self._g[name], self._elements[name] = array, gradient, of
         if anchor is not None:
@@ -81,8 +83,8 @@ class Optimizer:
 
     def step(self, lr: float, *, lr_max: float = 0.0, decay_factor: float = 1.0,
              tensor_factors: Optional[Sequence[float]] = None) -> Report:
-        """One step of every tensor that has a gradient. lr_max: peak of the schedule, for the couplings that need it; decay_factor:
-        of a weight-decay schedule; tensor_factors: one more factor for the weight decay of each tensor."""
+        """One step of every tensor that has a gradient. lr_max: peak of the schedule, for the couplings that need it;
+        decay_factor: of a weight-decay schedule; tensor_factors: one more factor for the weight decay of each tensor."""
         self._core.step(lr, lr_max, decay_factor, [] if tensor_factors is None else list(tensor_factors))
         return self.report()
 
@@ -116,8 +118,8 @@ class Optimizer:
             for piece, array in here.items():
                 if np.shape(there[piece]) != array.shape or np.asarray(there[piece]).dtype != array.dtype:
                     other = np.asarray(there[piece])
-                    raise ValueError(f"{piece} of '{name}' is {other.dtype} {list(other.shape)}, this optimizer needs {array.dtype} "
-                                     f"{list(array.shape)}")
+                    raise ValueError(f"{piece} of '{name}' is {other.dtype} {list(other.shape)}, this optimizer needs "
+                                     f"{array.dtype} {list(array.shape)}")
                 copies.append((array, there[piece]))
             if not isinstance(there["step"], int) or there["step"] < 0:
                 raise ValueError(f"step of '{name}' is {there['step']!r}; it must be a whole number, not negative")

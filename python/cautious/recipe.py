@@ -1,5 +1,5 @@
-"""Recipes as text: their fields, and Python's values as the library reads them. Names, ranges and defaults come from the library, so
-a new rule or decay needs no line here."""
+"""Recipes as text: their fields, and Python's values as the library reads them. Names, ranges and defaults come from the
+library, so a new rule or decay needs no line here."""
 from __future__ import annotations
 
 from typing import Any, Iterable, List, NamedTuple, Tuple, Union

@@ -11,8 +11,8 @@ from .recipe import made, settings_of
 
 
 class Replay(NamedTuple):
-    """Of T steps: `x` after the last one, `state` ("m", "v", "low"), per step how many coordinates decayed and how many were active, and
-    x after every step if it was asked for."""
+    """Of T steps: `x` after the last one, `state` ("m", "v", "low"), per step how many coordinates decayed and how many were
+    active, and x after every step if it was asked for."""
     x: np.ndarray
     state: Dict[str, np.ndarray]
     ratio: np.ndarray
@@ -20,12 +20,13 @@ class Replay(NamedTuple):
     trajectory: Optional[np.ndarray] = None
 
 
-def replay(x: Any, g: Any, recipe: str = "adamw decay=cautious", *, lr: Union[float, Sequence[float]], lr_max: Optional[float] = None,
-           decay_factor: Union[float, Sequence[float]] = 1.0, density: Optional[Sequence[float]] = None, x0: Any = None,
-           dtype: Optional[str] = None, trajectory: bool = False, **options: Any) -> Replay:
-    """Gradients g [T, *shape of x] through a recipe; x and g stay as they are. lr, decay_factor: a number, or one per step; lr_max is
-    the largest lr unless given. density: of the decay `random`, per step. x0: the anchor. dtype="bf16": x is uint16. Options are
-    those of Optimizer.
+def replay(x: Any, g: Any, recipe: str = "adamw decay=cautious", *, lr: Union[float, Sequence[float]],
+           lr_max: Optional[float] = None, decay_factor: Union[float, Sequence[float]] = 1.0,
+           density: Optional[Sequence[float]] = None, x0: Any = None, dtype: Optional[str] = None,
+           trajectory: bool = False, **options: Any) -> Replay:
+    """Gradients g [T, *shape of x] through a recipe; x and g stay as they are. lr, decay_factor: a number, or one per step;
+    lr_max is the largest lr unless given. density: of the decay `random`, per step. x0: the anchor. dtype="bf16": x is
+    uint16. Options are those of Optimizer.
 
     >>> import numpy as np, cautious
     >>> x, g = np.full(3, 2.0), np.stack([np.ones(3), -np.ones(3)])

@@ -47,7 +47,8 @@ def tally(row: Sequence[float]) -> Tally:
 class Report:
     """Of one step: `step` (how many were taken), `skipped`, `clip_scale`, `total`, and `tensors` by name."""
 
-    def __init__(self, step: int, skipped: bool, clip_scale: float, names: List[str], rows: Sequence[Sequence[float]], total: Tally):
+    def __init__(self, step: int, skipped: bool, clip_scale: float, names: List[str], rows: Sequence[Sequence[float]],
+                 total: Tally):
         self.step, self.skipped, self.clip_scale, self.total = step, skipped, clip_scale, total
         self._names, self._rows = names, rows
 

@@ -1,4 +1,5 @@
-"""The added rule and decay in Python, where nobody wrote a line for them: by name, with their fields, over arrays and for torch."""
+"""The added rule and decay in Python, where nobody wrote a line for them: by name, with their fields, over arrays and for
+torch."""
 import numpy as np
 import torch
 

@@ -21,7 +21,8 @@ def widened(array):
 
 
 def difference(ours, expected, ulp):
-    """None if they agree: the same numbers with the signs of zeros, any NaN for a NaN, or at most `ulp` units of the largest."""
+    """None if they agree: the same numbers with the signs of zeros, any NaN for a NaN, or at most `ulp` units of the
+    largest."""
     a, b = widened(ours), widened(expected)
     if ulp:
         unit = np.spacing(np.abs(b).max()) * (2**16 if expected.dtype == np.uint16 else 1)
@@ -35,7 +36,8 @@ class Case:
     def __init__(self, data):
         self.data, self.name, self.dtype = data, data["name"], data["dtype"]
         self.gradient = data.get("gradient", self.dtype)
-        self.fields = {name: data[name] for name in ("mask", "coupling", "weight_decay", "density") if name in data} | data["fields"]
+        own = ("mask", "coupling", "weight_decay", "density")
+        self.fields = {name: data[name] for name in own if name in data} | data["fields"]
         words = [data["rule"], f"decay={data['decay']}", *(f"{name}={value}" for name, value in self.fields.items())]
         self.recipe = " ".join(words)
         given = ALL["inputs"][data["input"]]
@@ -44,7 +46,8 @@ class Case:
         self.anchor = row(ALL["inputs"][data["anchor"]]["x"], self.dtype) if "anchor" in data else None
         self.lr, self.lr_max = data["lr"], max(data["lr"])
         self.factors = data.get("decay_factor", [1.0] * len(self.lr))
-        self.options = {name: data[name] for name in ("seed", "grad_clip", "update_rms_clip", "nonfinite", "rounding") if name in data}
+        options = ("seed", "grad_clip", "update_rms_clip", "nonfinite", "rounding")
+        self.options = {name: data[name] for name in options if name in data}
         if data.get("moments") == "bf16":
             self.options["moments"] = "bf16"
 

@@ -39,7 +39,8 @@ class Sharing(unittest.TestCase):
         x, g = pair((6,))
         expected = x.copy()
         stepped(expected, g)
-        for name, make in {"buffer": lambda: array.array("d", x), "memoryview": lambda: memoryview(bytearray(x.tobytes())).cast("d"),
+        for name, make in {"buffer": lambda: array.array("d", x),
+                           "memoryview": lambda: memoryview(bytearray(x.tobytes())).cast("d"),
                            "interface": lambda: Interface(x.copy()), "dlpack": lambda: torch.from_numpy(x.copy())}.items():
             with self.subTest(name):
                 mine = make()
@@ -48,14 +49,16 @@ class Sharing(unittest.TestCase):
                 self.assertEqual(found.tobytes(), expected.tobytes())
 
     def test_works_without_torch(self):
-        code = "import sys, cautious, numpy; cautious.replay(numpy.ones(3), numpy.ones((2, 3)), lr=0.1); sys.exit('torch' in sys.modules)"
+        code = ("import sys, cautious, numpy; cautious.replay(numpy.ones(3), numpy.ones((2, 3)), lr=0.1); "
+                "sys.exit('torch' in sys.modules)")
         self.assertEqual(subprocess.run([sys.executable, "-c", code]).returncode, 0)
 
     def test_what_cannot_be_shared_is_refused(self):
         x, g = pair()
         frozen = x.copy()
         frozen.flags.writeable = False
-        cases = {"a list": ([1.0, 2.0], None), "int64": (np.arange(3), None), "complex128": (x + 1j, None), "float16": (x.astype(np.float16), None),
+        cases = {"a list": ([1.0, 2.0], None), "int64": (np.arange(3), None), "complex128": (x + 1j, None),
+                 "float16": (x.astype(np.float16), None),
                  "row after row": (x.T, None), "read-only": (frozen, None), "gradient of 'x' is a list": (x, [1.0]),
                  "has shape [3], x has [4, 3]": (x, g[0].copy()), "f64 with a gradient of f32": (x, g.astype(np.float32)),
                  "shares memory with x": (x, x), ">f8": (x.astype(">f8"), None)}
@@ -133,7 +136,8 @@ class States(unittest.TestCase):
         for bad, message in (({}, "of the tensors []"), ({"x": {"step": 1, "m": good["m"]}}, "needs ['m', 'step', 'v']"),
                              ({"x": {**good, "v": good["v"][:2]}}, "v of 'x' is float64 [2, 3]"),
                              ({"x": {**good, "m": good["m"].astype(np.float32)}}, "m of 'x' is float32"),
-                             ({"x": {**good, "step": -1}}, "step of 'x' is -1"), ({"x": {**good, "step": 1.5}}, "step of 'x' is 1.5")):
+                             ({"x": {**good, "step": -1}}, "step of 'x' is -1"),
+                             ({"x": {**good, "step": 1.5}}, "step of 'x' is 1.5")):
             with self.subTest(message), self.assertRaises(ValueError) as caught:
                 optimizer.load_state_dict(bad)
             self.assertIn(message, str(caught.exception))
@@ -195,7 +199,8 @@ class Rest(unittest.TestCase):
         self.assertIn("ratio=", repr(report))
 
     def test_routing(self):
-        routing = cautious.Routing([cautious.Group("slow", "sgd decay=none", lr_multiplier=0.5), cautious.Group("fast", "sgd weight_decay=1", decay=False)],
+        routing = cautious.Routing([cautious.Group("slow", "sgd decay=none", lr_multiplier=0.5),
+                                    cautious.Group("fast", "sgd weight_decay=1", decay=False)],
                                    [cautious.Route("slow", pattern="a*"), cautious.Route("fast")])
         a, b, g = np.ones(2), np.ones(2), np.ones(2)
         optimizer = cautious.Optimizer(routing)
@@ -223,7 +228,8 @@ class Rest(unittest.TestCase):
             np.testing.assert_allclose(cautious.polar(matrix, "exact"), u @ v, atol=1e-12)
             np.testing.assert_allclose(cautious.polar(matrix.astype(np.float32), "polar-express-8"), u @ v, atol=1e-3)
             self.assertEqual(cautious.polar(matrix.astype(np.float32)).dtype, np.float32)
-        for arguments, message in ((([[1.0]],), "is a list"), ((np.ones(3),), "two sides"), ((np.ones((2, 2)), "papr"), "did you mean 'paper'"),
+        for arguments, message in ((([[1.0]],), "is a list"), ((np.ones(3),), "two sides"),
+                                   ((np.ones((2, 2)), "papr"), "did you mean 'paper'"),
                                    ((np.ones((2, 2), int),), "int64")):
             with self.assertRaises((TypeError, ValueError)) as caught:
                 cautious.polar(*arguments)
@@ -234,7 +240,8 @@ class Rest(unittest.TestCase):
     def test_names_and_fields(self):
         self.assertIn("cautious", cautious.decay_names())
         for recipe in cautious.recipe_names():
-            line = " ".join([recipe, *(f"{field.name}={field.value}" for field in cautious.fields(recipe) if field.value != [])])
+            line = " ".join([recipe,
+                             *(f"{field.name}={field.value}" for field in cautious.fields(recipe) if field.value != [])])
             self.assertEqual(cautious.fields(line), cautious.fields(recipe))
             self.assertTrue(all(field.valid and field.help for field in cautious.fields(recipe)))
 

@@ -28,7 +28,8 @@ class Golden(unittest.TestCase):
     def test_arrays(self):
         for case in CASES:
             with self.subTest(case.name):
-                group = cautious.Group("all", case.recipe, case.data.get("lr_multiplier", 1.0), case.data.get("decay_switch") != "off")
+                group = cautious.Group("all", case.recipe, case.data.get("lr_multiplier", 1.0),
+                                       case.data.get("decay_switch") != "off")
                 optimizer = cautious.Optimizer(cautious.Routing([group], [cautious.Route("all")]), **case.options)
                 x = case.x.copy()
                 g = np.zeros_like(next(g for g in case.g if g is not None))
@@ -45,7 +46,8 @@ class Golden(unittest.TestCase):
         self.assertGreater(len(CASES), 500)
 
     def test_torch(self):
-        """All but what torch has elsewhere: gradients of another type than the parameter, and clipping of the whole gradient."""
+        """All but what torch has elsewhere: gradients of another type than the parameter, and clipping of the whole
+        gradient."""
         ran = 0
         for case in CASES:
             if case.gradient != case.dtype or "grad_clip" in case.options:
@@ -54,13 +56,14 @@ class Golden(unittest.TestCase):
             with self.subTest(case.name):
                 x = torch.nn.Parameter(tensor(case.x if case.anchor is None else case.anchor, case.dtype))
                 off = {"decay": "none"} if case.data.get("decay_switch") == "off" else {}
-                optimizer = cautious.torch.Optimizer([{"params": [("x", x)], "recipe": case.recipe, **off}], lr_max=case.lr_max *
-                                                     case.data.get("lr_multiplier", 1.0), **case.options)
+                factor = case.data.get("lr_multiplier", 1.0)
+                optimizer = cautious.torch.Optimizer([{"params": [("x", x)], "recipe": case.recipe, **off}],
+                                                     lr_max=case.lr_max * factor, **case.options)
                 x.data.copy_(tensor(case.x, case.dtype))  # the anchor was the value when it was added
                 (group,) = optimizer.param_groups
                 for step, lr in enumerate(case.lr):
                     x.grad = None if case.g[step] is None else tensor(case.g[step], case.dtype)
-                    group["lr"] = lr * case.data.get("lr_multiplier", 1.0)
+                    group["lr"] = lr * factor
                     group["decay_factor"] = case.factors[step]
                     optimizer.step()
                     case.check_step(self, step, bits(x), optimizer.report())

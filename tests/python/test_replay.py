@@ -33,12 +33,13 @@ class Replays(unittest.TestCase):
         source, target = self.folder / "trace.safetensors", self.folder / "out.safetensors"
         trace_file.write(source, tensors)
         words = [f"--{name}={value}" for name, value in options.items()]
-        subprocess.run([PROGRAM, "replay", source, "--out", target, "--quiet", "--trajectory", f"--optimizer={optimizer}", *words],
-                       check=True)
+        subprocess.run([PROGRAM, "replay", source, "--out", target, "--quiet", "--trajectory", f"--optimizer={optimizer}",
+                        *words], check=True)
         return {name: value.bits if isinstance(value, Bf16) else value for name, value in trace_file.read(target)[0].items()}
 
     def compare(self, ours, theirs):
-        found = {"x": ours.x, "ratio": ours.ratio, "ratio_strict": ours.ratio_strict, "trajectory": ours.trajectory, **ours.state}
+        found = {"x": ours.x, "ratio": ours.ratio, "ratio_strict": ours.ratio_strict, "trajectory": ours.trajectory,
+                 **ours.state}
         self.assertEqual(set(found), set(theirs))
         for name, value in found.items():
             self.assertEqual(value.dtype, theirs[name].dtype, name)
@@ -65,7 +66,8 @@ class Replays(unittest.TestCase):
             self.compare(ours, self.theirs(tensors, "adamw", decay="cautious", coupling=coupling))
         ours = cautious.replay(self.x, self.g, "adamw decay=anchored", lr=lr, x0=self.x0, trajectory=True)
         self.compare(ours, self.theirs({**tensors, "x0": self.x0}, "adamw", decay="anchored"))
-        ours = cautious.replay(self.x, self.g, "adamw decay=random density=0.3", lr=lr, seed=12345678901234567890, trajectory=True)
+        ours = cautious.replay(self.x, self.g, "adamw decay=random density=0.3", lr=lr, seed=12345678901234567890,
+                               trajectory=True)
         self.compare(ours, self.theirs(tensors, "adamw", decay="random", density=0.3, seed=12345678901234567890))
         factors = 0.25 + 0.75 * (1 - np.arange(STEPS) / (STEPS - 1))
         ours = cautious.replay(self.x, self.g, "adamw decay=cautious", lr=lr, decay_factor=factors, trajectory=True)
@@ -73,9 +75,11 @@ class Replays(unittest.TestCase):
 
     def test_options_and_bf16(self):
         x, wide = Bf16.nearest(self.x), self.g.astype(np.float32)
-        for rounding, moments, g in itertools.product(("nearest", "stochastic", "split"), ("f32", "bf16"), (Bf16.nearest(wide), wide)):
+        for rounding, moments, g in itertools.product(("nearest", "stochastic", "split"), ("f32", "bf16"),
+                                                      (Bf16.nearest(wide), wide)):
             options = {"rounding": rounding, "moments": moments, "seed": 3}
-            ours = cautious.replay(x.bits, getattr(g, "bits", g), "lion decay=cautious", lr=0.05, dtype="bf16", trajectory=True, **options)
+            ours = cautious.replay(x.bits, getattr(g, "bits", g), "lion decay=cautious", lr=0.05, dtype="bf16", trajectory=True,
+                                   **options)
             self.compare(ours, self.theirs({"x": x, "g": g}, "lion", lr=0.05, decay="cautious", **options))
         clipped = {"grad_clip": 2, "update_rms_clip": 0.3}
         ours = cautious.replay(self.x, self.g, "adamw", lr=0.05, trajectory=True, **clipped)
@@ -97,7 +101,8 @@ class Replays(unittest.TestCase):
         x, g = self.x.copy(), self.g.copy()
         cautious.replay(x, g, lr=0.1)
         self.assertTrue((x == self.x).all() and (g == self.g).all())
-        for arguments, message in (((x, g[0]), "expected [T, 7, 9]"), ((x, g.astype(np.float32)), "'x' is f64"), (([1.0], g), "x is a list")):
+        for arguments, message in (((x, g[0]), "expected [T, 7, 9]"), ((x, g.astype(np.float32)), "'x' is f64"),
+                                   (([1.0], g), "x is a list")):
             with self.assertRaises((TypeError, ValueError)) as caught:
                 cautious.replay(*arguments, lr=0.1)
             self.assertIn(message, str(caught.exception))

@@ -86,7 +86,8 @@ class Groups(unittest.TestCase):
         net = model()
         weights = [(n, p) for n, p in net.named_parameters() if n.endswith("weight")]
         biases = [(n, p) for n, p in net.named_parameters() if n.endswith("bias")]
-        optimizer = cautious.torch.AdamW([{"params": weights, "weight_decay": 0.3}, {"params": biases, "decay": "none", "lr": 0.5}], lr=0.1)
+        optimizer = cautious.torch.AdamW([{"params": weights, "weight_decay": 0.3},
+                                          {"params": biases, "decay": "none", "lr": 0.5}], lr=0.1)
         run(net, optimizer, 1)
         tensors = optimizer.report().tensors
         self.assertEqual(list(tensors), ["0.weight", "2.weight", "0.bias", "2.bias"])
@@ -111,7 +112,8 @@ class Groups(unittest.TestCase):
         for options in ({"max_side": 39}, {"rest_names": ["0.*", "2.weight"]}):
             optimizer = cautious.torch.Muon(net.named_parameters(), lr=0.02, **options)
             self.assertEqual([(g["name"], g["rule"], g["decay"], g["param_names"]) for g in optimizer.param_groups],
-                             [("matrices", "muon", "cautious", ["1.weight"]), ("rest", "adam", "cautious", ["0.weight", "2.weight"]),
+                             [("matrices", "muon", "cautious", ["1.weight"]),
+                              ("rest", "adam", "cautious", ["0.weight", "2.weight"]),
                               ("vectors", "adam", "none", ["1.bias", "2.bias"])])
             run(net, optimizer, 2)
         scalar = cautious.torch.Muon([torch.nn.Parameter(torch.ones(()))])
@@ -225,7 +227,8 @@ class Steps(unittest.TestCase):
                     optimizer.step()
             else:
                 optimizer.step()
-                self.assertEqual((optimizer.report().skipped, optimizer.report().step), (policy == "skip", 1 if policy == "skip" else 2))
+                self.assertEqual((optimizer.report().skipped, optimizer.report().step),
+                                 (policy == "skip", 1 if policy == "skip" else 2))
             self.assertEqual(torch.equal(flat(net), before), policy != "propagate")
 
 
@@ -239,7 +242,8 @@ class Copies(unittest.TestCase):
         yield "pickle", pickle.loads(pickle.dumps(optimizer.state_dict()))
 
     def test_states_continue_bitwise(self):
-        for recipe in ("adamw decay=cautious coupling=corrected", "adamw decay=anchored", "lion decay=random", "muon decay=cautious", "sgd"):
+        for recipe in ("adamw decay=cautious coupling=corrected", "adamw decay=anchored", "lion decay=random",
+                       "muon decay=cautious", "sgd"):
             for dtype in (torch.float32, torch.bfloat16):
                 net = torch.nn.Linear(6, 5, bias=False).to(dtype)
                 optimizer = cautious.torch.Optimizer(net.named_parameters(), recipe, 0.05, seed=3, rounding="split")

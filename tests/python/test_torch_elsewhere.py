@@ -1,5 +1,6 @@
-"""Parameters that are not in CPU memory go to cautious.reference, each by itself. generic=True sends all of them there, so the way is
-tested without such a device: with a stand-in that records its calls, and with cautious.reference itself where the package has it."""
+"""Parameters that are not in CPU memory go to cautious.reference, each by itself. generic=True sends all of them there, so
+the way is tested without such a device: with a stand-in that records its calls, and with cautious.reference itself where the
+package has it."""
 import importlib.util
 import sys
 import types
@@ -22,7 +23,8 @@ class StandIn:
         self.calls = []
 
     def step(self, recipe, x, g, state, *, lr, lr_max=0, decay_factor=1, seed=0, tensor=0, rounding="nearest"):
-        self.calls.append(dict(recipe=recipe, lr=lr, lr_max=lr_max, decay_factor=decay_factor, seed=seed, tensor=tensor, rounding=rounding))
+        self.calls.append(dict(recipe=recipe, lr=lr, lr_max=lr_max, decay_factor=decay_factor, seed=seed, tensor=tensor,
+                               rounding=rounding))
         x -= lr * g
         state["step"] = state.get("step", 0) + 1
         state["m"] = g.clone()
@@ -45,7 +47,8 @@ class Dispatch(unittest.TestCase):
 
     def test_arguments_and_report(self):
         a, b = pair()
-        optimizer = cautious.torch.AdamW([{"params": [("a", a)]}, {"params": [("b", b)], "lr": 0.5, "decay_factor": 0.25}], lr=0.25, seed=9,
+        optimizer = cautious.torch.AdamW([{"params": [("a", a)]}, {"params": [("b", b)], "lr": 0.5, "decay_factor": 0.25}],
+                                         lr=0.25, seed=9,
                                          rounding="split", generic=True)
         a.grad, b.grad = torch.ones(3), torch.ones(2, 2)
         optimizer.step()
@@ -56,7 +59,8 @@ class Dispatch(unittest.TestCase):
                                      rounding="split"))
         self.assertEqual((second["lr"], second["decay_factor"], second["tensor"]), (0.5, 0.25, elsewhere.name_hash("b")))
         report = optimizer.report()
-        self.assertEqual((report.total.count, report.tensors["a"].count, report.tensors["b"].budget, report.step), (7, 3, 4.0, 1))
+        self.assertEqual((report.total.count, report.tensors["a"].count, report.tensors["b"].budget, report.step),
+                         (7, 3, 4.0, 1))
 
     def test_states_are_saved_and_come_back(self):
         a, b = pair()
@@ -113,7 +117,8 @@ if HAS_REFERENCE:
                         for generic in (False, True):
                             torch.manual_seed(0)
                             w = torch.nn.Parameter(torch.randn(6, 4))
-                            optimizer = cautious.torch.Optimizer([("w", w)], f"{recipe} decay={decay}", 0.05, generic=generic, seed=2)
+                            optimizer = cautious.torch.Optimizer([("w", w)], f"{recipe} decay={decay}", 0.05, generic=generic,
+                                                                 seed=2)
                             for t in range(3):
                                 w.grad = torch.randn(6, 4, generator=torch.Generator().manual_seed(t))
                                 optimizer.step()

@@ -1,4 +1,5 @@
-"""Wrong use of cautious.torch: a ValueError or TypeError that names the parameter, the value and the choices; nothing has changed."""
+"""Wrong use of cautious.torch: a ValueError or TypeError that names the parameter, the value and the choices; nothing has
+changed."""
 import unittest
 
 import torch
@@ -30,11 +31,13 @@ class Errors(unittest.TestCase):
         self.refused("'layer.w' does not lie row after row", lambda: named(torch.ones(3, 4).t()), ValueError)
         self.refused("strides [0, 1]", lambda: named(torch.ones(3).expand(2, 3)), ValueError)
         self.refused("'1' is the same tensor as '0'", lambda: AdamW([w, w]), ValueError)
-        self.refused("'b' is the same tensor as 'a'", lambda: AdamW([{"params": [("a", w)]}, {"params": [("b", w)]}]), ValueError)
+        self.refused("'b' is the same tensor as 'a'", lambda: AdamW([{"params": [("a", w)]}, {"params": [("b", w)]}]),
+                     ValueError)
         self.refused("two parameters are named 'a'", lambda: AdamW([("a", w), ("a", leaf(2))]), ValueError)
         self.refused("a set has no order", lambda: AdamW([{"params": {w}}]), TypeError)
         self.refused("params must be a list; there is none", lambda: AdamW([{"lr": 1}]), TypeError)
-        self.refused("tensor 'layer.w' of shape [3] is no matrix", lambda: cautious.torch.Optimizer([("layer.w", w)], "muon"), ValueError)
+        self.refused("tensor 'layer.w' of shape [3] is no matrix", lambda: cautious.torch.Optimizer([("layer.w", w)], "muon"),
+                     ValueError)
 
     def test_keywords(self):
         w = leaf(3)
@@ -86,13 +89,16 @@ class Errors(unittest.TestCase):
             torch.nn.functional.embedding(torch.tensor([1]), w, sparse=True).sum().backward()
 
         self.refused("gradient of 'layer.w' is torch.sparse_coo", lambda: spoiled(sparse), TypeError)
-        self.refused("gradient of 'layer.w' is torch.float64", lambda: spoiled(lambda w: data(w.grad, w.grad.double())), TypeError)
+        self.refused("gradient of 'layer.w' is torch.float64", lambda: spoiled(lambda w: data(w.grad, w.grad.double())),
+                     TypeError)
         self.refused("gradient of 'layer.w' is [3]", lambda: spoiled(lambda w: data(w.grad, torch.ones(3))), ValueError)
-        self.refused("'layer.w' is torch.float32 [2, 3]; it was added as", lambda: spoiled(lambda w: data(w, torch.ones(2, 3)) or
-                                                                                         data(w.grad, torch.ones(2, 3))), ValueError)
-        self.refused("'layer.w' does not lie row after row", lambda: spoiled(lambda w: data(w, torch.ones(3, 4).t())), ValueError)
-        self.refused("'layer.w' is torch.float64", lambda: spoiled(lambda w: data(w, w.data.double()) or
-                                                                   data(w.grad, w.grad.double())), ValueError)
+        self.refused("'layer.w' is torch.float32 [2, 3]; it was added as",
+                     lambda: spoiled(lambda w: data(w, torch.ones(2, 3)) or data(w.grad, torch.ones(2, 3))),
+                     ValueError)
+        self.refused("'layer.w' does not lie row after row", lambda: spoiled(lambda w: data(w, torch.ones(3, 4).t())),
+                     ValueError)
+        self.refused("'layer.w' is torch.float64",
+                     lambda: spoiled(lambda w: data(w, w.data.double()) or data(w.grad, w.grad.double())), ValueError)
 
     def test_states_that_do_not_fit(self):
         def made(*shapes, **options):
@@ -108,19 +114,22 @@ class Errors(unittest.TestCase):
         self.refused("has 1 parameters, this optimizer 2", lambda: made((4, 3), (2,)).load_state_dict(good))
         self.refused("seed=0, this optimizer has 3", lambda: made((4, 3), seed=3).load_state_dict(good))
         self.refused("it lacks 'state'", lambda: made((4, 3)).load_state_dict({}))
-        self.refused("1 groups, this optimizer 2", lambda: AdamW([{"params": [leaf(1)]}, {"params": [leaf(1)]}]).load_state_dict(good))
+        self.refused("1 groups, this optimizer 2",
+                     lambda: AdamW([{"params": [leaf(1)]}, {"params": [leaf(1)]}]).load_state_dict(good))
         lion = cautious.torch.Lion([("w0", leaf(4, 3))])
         self.refused("rule 'adam', this optimizer has 'lion'", lambda: lion.load_state_dict(good))
         self.refused("parameter 'w0' where this optimizer has 'v'", lambda: AdamW([("v", leaf(4, 3))]).load_state_dict(good))
         pieces = good["state"][0]
-        for bad, message in (({**pieces, "v": pieces["v"].double()}, "v of 'w0' is torch.float64"), ({"step": 1, "m": pieces["m"]}, "needs step, m, v"),
+        for bad, message in (({**pieces, "v": pieces["v"].double()}, "v of 'w0' is torch.float64"),
+                             ({"step": 1, "m": pieces["m"]}, "needs step, m, v"),
                              ({**pieces, "step": -3}, "step of 'w0' is -3")):
             optimizer = made((4, 3))
             before = [value.clone() for name, value in sorted(optimizer.state_dict()["state"][0].items()) if name != "step"]
             self.refused(message, lambda: optimizer.load_state_dict({**good, "state": {0: bad}}))
             after = [value for name, value in sorted(optimizer.state_dict()["state"][0].items()) if name != "step"]
             self.assertTrue(all(torch.equal(a, b) for a, b in zip(before, after)))
-        self.refused("parameters that no group has: 7", lambda: made((4, 3)).load_state_dict({**good, "state": {0: pieces, 7: pieces}}))
+        self.refused("parameters that no group has: 7",
+                     lambda: made((4, 3)).load_state_dict({**good, "state": {0: pieces, 7: pieces}}))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""cautious.torch beside others: torch's own AdamW and SGD where they mean the same, and cautious.replay, bit by bit, for every recipe
-under every decay."""
+"""cautious.torch beside others: torch's own AdamW and SGD where they mean the same, and cautious.replay, bit by bit, for
+every recipe under every decay."""
 import itertools
 import unittest
 
@@ -65,7 +65,8 @@ class Torch(unittest.TestCase):
     def test_states_of_torch_without_counterpart(self):
         a = parameters()
         for theirs, ours, message in ((lambda: torch.optim.SGD(a, lr=0.1, momentum=0.9), cautious.torch.SGDM, "an average"),
-                                      (lambda: torch.optim.SGD(a, lr=0.1, momentum=0.9, nesterov=True), cautious.torch.SGDM, "nesterov"),
+                                      (lambda: torch.optim.SGD(a, lr=0.1, momentum=0.9, nesterov=True), cautious.torch.SGDM,
+                                       "nesterov"),
                                       (lambda: torch.optim.AdamW(a, amsgrad=True), cautious.torch.AdamW, "amsgrad"),
                                       (lambda: torch.optim.RMSprop(a), cautious.torch.AdamW, "has square_avg")):
             saved = theirs()
@@ -84,10 +85,12 @@ class Core(unittest.TestCase):
     def compare(self, line, dtype, shape=(6, 9), steps=5, **options):
         x = torch.nn.Parameter(torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(dtype))
         g = torch.randn((steps, *shape), generator=torch.Generator().manual_seed(2), dtype=torch.float64).to(dtype)
-        expected = cautious.replay(bits(x).copy(), bits(g), line, lr=0.02, dtype="bf16" if dtype == torch.bfloat16 else None, **options)
+        expected = cautious.replay(bits(x).copy(), bits(g), line, lr=0.02, dtype="bf16" if dtype == torch.bfloat16 else None,
+                                   **options)
         # Beside it, in another group, something else: nothing depends on that.
         other = torch.nn.Parameter(torch.ones(3))
-        optimizer = cautious.torch.Optimizer([{"params": [("other", other)], "recipe": "lion", "lr": 0.5}, {"params": [("x", x)]}], line,
+        optimizer = cautious.torch.Optimizer([{"params": [("other", other)], "recipe": "lion", "lr": 0.5},
+                                              {"params": [("x", x)]}], line,
                                              0.02, **options)
         for t in range(steps):
             x.grad, other.grad = g[t].clone(), torch.ones(3)

@@ -1,4 +1,5 @@
-"""Training as users do it: a small network on a synthetic problem with schedulers, stopped and continued, alone and under every name."""
+"""Training as users do it: a small network on a synthetic problem with schedulers, stopped and continued, alone and under
+every name."""
 import copy
 import io
 import unittest
@@ -66,7 +67,8 @@ class Training(unittest.TestCase):
     def test_schedulers(self):
         """Each against torch's AdamW under the same scheduler; OneCycleLR moves betas too."""
         schedulers = {"one cycle": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, max_lr=0.05, total_steps=40),
-                      "step": lambda o: torch.optim.lr_scheduler.StepLR(o, 10), "warmup": lambda o: torch.optim.lr_scheduler.LinearLR(o),
+                      "step": lambda o: torch.optim.lr_scheduler.StepLR(o, 10),
+                      "warmup": lambda o: torch.optim.lr_scheduler.LinearLR(o),
                       "lambda": lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda t: 0.9 ** t),
                       "cyclic": lambda o: torch.optim.lr_scheduler.CyclicLR(o, 0.001, 0.02, cycle_momentum=False)}
         for name, scheduler in schedulers.items():
@@ -79,7 +81,8 @@ class Training(unittest.TestCase):
                     moved, betas = scheduler(optimizer), set()
                     for t in range(39):
                         net.zero_grad()
-                        net(torch.randn(8, 5, generator=torch.Generator().manual_seed(t), dtype=torch.float64)).square().sum().backward()
+                        net(torch.randn(8, 5, generator=torch.Generator().manual_seed(t),
+                                        dtype=torch.float64)).square().sum().backward()
                         optimizer.step()
                         moved.step()
                         betas.add(optimizer.param_groups[0]["betas"][0])

@@ -2,8 +2,8 @@
 
     from torch.optim import AdamW            ->    from cautious.torch import AdamW
 
-Parameters on the CPU are stepped in place by the C++ library, those on other devices by cautious.reference, the same formulas in
-PyTorch's operations.
+Parameters on the CPU are stepped in place by the C++ library, those on other devices by cautious.reference, the same formulas
+in PyTorch's operations.
 
 >>> import torch, cautious.torch
 >>> _ = torch.manual_seed(0)

@@ -1,4 +1,5 @@
-"""Parameters that the C++ library cannot reach: one call of cautious.reference each, in PyTorch's operations on their own device."""
+"""Parameters that the C++ library cannot reach: one call of cautious.reference each, in PyTorch's operations on their own
+device."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence, Tuple
@@ -32,8 +33,8 @@ def nonfinite(entries: Sequence[Any], policy: str) -> bool:
             continue
         bad = int(torch.isfinite(entry.tensor.grad).logical_not().sum())
         if bad and policy == "error":
-            raise RuntimeError(f"the gradient of '{entry.name}' has {bad} non-finite entries of {entry.tensor.numel()}; nothing was "
-                               "changed")
+            raise RuntimeError(f"the gradient of '{entry.name}' has {bad} non-finite entries of {entry.tensor.numel()}; "
+                               "nothing was changed")
         if bad:
             return True
     return False
@@ -44,12 +45,15 @@ def step(entries: Sequence[Any], states: Dict[torch.Tensor, Dict[str, Any]], rec
     from .. import reference
     lines = [str(recipe) for recipe in recipes]
     options = {"seed": settings["seed"], "rounding": settings["rounding"]}
-    options.update({name: settings[name] for name, usual in (("moments", "f32"), ("update_rms_clip", 0.0)) if settings[name] != usual})
+    for name, usual in (("moments", "f32"), ("update_rms_clip", 0.0)):
+        if settings[name] != usual:
+            options[name] = settings[name]
     seen = {}
     for entry in entries:
         if entry.slot >= 0 or entry.tensor.grad is None:
             continue
         lr, lr_max, factor = rates[entry.group]
-        seen[entry.name] = reference.step(lines[entry.group], entry.tensor, entry.tensor.grad, states[entry.tensor], lr=lr, lr_max=lr_max,
-                                          decay_factor=factor, tensor=name_hash(entry.name), **options)
-    return {name: Tally(*(int(found[key]) for key in COUNTS), *(float(found[key]) for key in SUMS)) for name, found in seen.items()}
+        seen[entry.name] = reference.step(lines[entry.group], entry.tensor, entry.tensor.grad, states[entry.tensor], lr=lr,
+                                          lr_max=lr_max, decay_factor=factor, tensor=name_hash(entry.name), **options)
+    return {name: Tally(*(int(found[key]) for key in COUNTS), *(float(found[key]) for key in SUMS))
+            for name, found in seen.items()}

@@ -12,8 +12,8 @@ from ..recipe import Field, fields_of, made, settings_of
 ELEMENTS = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16"}
 RATES = {"lr": 1e-3, "lr_max": 0.0, "decay_factor": 1.0}  # of a group besides its recipe; those of StepInput
 # What torch and its schedulers put beside them.
-FOREIGN = {"params", "param_names", "name", "highest_lr", "initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum", "max_momentum",
-           "differentiable", "foreach", "maximize", "capturable", "fused"}
+FOREIGN = {"params", "param_names", "name", "highest_lr", "initial_lr", "max_lr", "min_lr", "swa_lr", "base_momentum",
+           "max_momentum", "differentiable", "foreach", "maximize", "capturable", "fused"}
 
 
 def named(parameters: Iterable[Any], first: int) -> Tuple[List[str], List[torch.Tensor]]:
@@ -46,7 +46,8 @@ def check_gradient(name: str, tensor: torch.Tensor) -> None:
     if g is None:
         return
     if g.layout != torch.strided:
-        raise TypeError(f"the gradient of '{name}' is {g.layout}; sparse gradients are not supported (nn.Embedding: sparse=False)")
+        raise TypeError(f"the gradient of '{name}' is {g.layout}; sparse gradients are not supported (nn.Embedding: "
+                        "sparse=False)")
     if g.dtype != tensor.dtype:
         raise TypeError(f"the gradient of '{name}' is {g.dtype}, the parameter {tensor.dtype}")
     if g.shape != tensor.shape or g.device != tensor.device:

@@ -1,6 +1,6 @@
-"""Every recipe as a torch.optim.Optimizer. The C++ library keeps the state of CPU parameters and steps them in one call; parameters on
-other devices, or all with generic=True, are stepped by cautious.reference. This file holds the class; groups.py knows groups,
-saved.py what is kept."""
+"""Every recipe as a torch.optim.Optimizer. The C++ library keeps the state of CPU parameters and steps them in one call;
+parameters on other devices, or all with generic=True, are stepped by cautious.reference. This file holds the class; groups.py
+knows groups, saved.py what is kept."""
 from __future__ import annotations
 
 from collections import defaultdict
@@ -32,13 +32,13 @@ class Entry(NamedTuple):
 
 
 class Optimizer(torch.optim.Optimizer):
-    """params: tensors, (name, tensor) pairs as of model.named_parameters(), or groups as dicts, whose entries override the keywords and
-    which may have a `recipe` of their own. recipe: "adamw decay=cautious beta2=0.95"; its fields are keywords too, and entries of
-    `param_groups`, where changes between steps count. beta1 and beta2 are `betas` there.
+    """params: tensors, (name, tensor) pairs as of model.named_parameters(), or groups as dicts, whose entries override the
+    keywords and which may have a `recipe` of their own. recipe: "adamw decay=cautious beta2=0.95"; its fields are keywords
+    too, and entries of `param_groups`, where changes between steps count. beta1 and beta2 are `betas` there.
 
-    lr_max: peak of the schedule for `coupling` corrected and independent; 0 is the largest lr so far. decay_factor: of a weight-decay
-    schedule. moments ("f32", "bf16"), rounding of bf16 parameters ("nearest", "stochastic", "split"), nonfinite ("propagate", "skip",
-    "error"), update_rms_clip, seed: docs/spec.md. generic: no C++ for any tensor.
+    lr_max: peak of the schedule for `coupling` corrected and independent; 0 is the largest lr so far. decay_factor: of a
+    weight-decay schedule. moments ("f32", "bf16"), rounding of bf16 parameters ("nearest", "stochastic", "split"), nonfinite
+    ("propagate", "skip", "error"), update_rms_clip, seed: docs/spec.md. generic: no C++ for any tensor.
 
     >>> import torch, cautious.torch
     >>> w = torch.nn.Parameter(torch.ones(3))
@@ -49,7 +49,7 @@ class Optimizer(torch.optim.Optimizer):
     (tensor([0.8000, 0.9000, 1.1000]), True)
     """
 
-    # GradScaler leaves found_inf and grad_scale to step(); that of 1.x would give step() another argument, and does the work itself.
+    # GradScaler leaves found_inf and grad_scale to step(). That of 1.x would give step() another argument; it unscales itself.
     _step_supports_amp_scaling = int(torch.__version__.split(".")[0]) >= 2
 
     def __init__(self, params: Iterable[Any], recipe: str = "adamw decay=cautious", lr: float = 1e-3, *, moments: str = "f32",
@@ -115,7 +115,7 @@ class Optimizer(torch.optim.Optimizer):
     # -- a step
 
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
-        """One step of every parameter that has a gradient. A closure is called first, with gradients enabled; its value is returned."""
+        """One step of every parameter that has a gradient. A closure is called first; its value is returned."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -215,7 +215,8 @@ class Optimizer(torch.optim.Optimizer):
                 if self._in_core(tensor):
                     slot = core.add(name, list(tensor.shape), element, element, tensor.data_ptr(), 0, str(at))
                 else:
-                    others[tensor] = {**elsewhere.begin(tensor, recipes[at]), **saved.moved(states.get(tensor, {}), tensor.device)}
+                    others[tensor] = {**elsewhere.begin(tensor, recipes[at]),
+                                      **saved.moved(states.get(tensor, {}), tensor.device)}
                 entries.append(Entry(name, tensor, at, slot, tensor.shape, tensor.dtype))
         for at, entry in enumerate(entries):
             core.watch(entry.tensor, entry.group, entry.slot)
@@ -233,7 +234,8 @@ class Optimizer(torch.optim.Optimizer):
     def report(self) -> Report:
         """Of the last step, per parameter by name and in total."""
         _, _, _, numbers = self._core.report()
-        rows = [numbers[entry.slot] if entry.slot >= 0 and entry.slot < len(numbers) - 1 else self._tallies.get(entry.name, Tally())
+        stepped = range(len(numbers) - 1)
+        rows = [numbers[entry.slot] if entry.slot in stepped else self._tallies.get(entry.name, Tally())
                 for entry in self._entries]
         total = tally([sum(column) for column in zip(*rows)]) if self._elsewhere else tally(numbers[-1])
         return Report(self._steps, self._skipped, 1.0, [entry.name for entry in self._entries], rows, total)
@@ -264,8 +266,8 @@ class Optimizer(torch.optim.Optimizer):
         return {**super().state_dict(), "cautious": {"settings": dict(self._settings), "steps": self._steps}}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
-        """Continues from state_dict(), or from that of torch.optim.AdamW, Adam, or SGD with dampening = momentum. Changes nothing unless
-        groups, names, shapes, types and settings fit."""
+        """Continues from state_dict(), or from that of torch.optim.AdamW, Adam, or SGD with dampening = momentum. Changes
+        nothing unless groups, names, shapes, types and settings fit."""
         groups, states, steps = saved.checked(state_dict, self.param_groups, self._recipes, self._settings)
         for group, entries in zip(self.param_groups, groups):
             group.update(entries)

@@ -56,16 +56,17 @@ def _adopted(saved: Dict[str, Any], group: Dict[str, Any], where: str) -> Dict[s
         if saved.get("nesterov"):
             raise ValueError(f"{where}the state is of torch's SGD with nesterov=True, which has no counterpart here")
         if beta != 0 and dampening != beta:
-            raise ValueError(f"{where}the state is of torch's SGD with momentum {beta} and dampening {dampening}: its buffer is a sum of "
-                             f"gradients, {group['rule']}'s an average. Scale the buffers by {1 - beta:g} and set dampening to {beta}, "
-                             f"and lr here is lr / {1 - beta:g} there")
+            raise ValueError(f"{where}the state is of torch's SGD with momentum {beta} and dampening {dampening}: its buffer "
+                             f"is a sum of gradients, {group['rule']}'s an average. With dampening 0, multiply buffers by "
+                             f"{1 - beta:g}, divide lr by it, and set dampening to {beta} in the state")
         return {"lr": saved["lr"], **({"beta": beta} if "beta" in group and beta != 0 else {})}
     return {name: saved[name] for name in ("lr", "betas", "eps", "weight_decay") if name in saved and name in group}
 
 
 def _entries(saved: Dict[str, Any], group: Dict[str, Any], where: str) -> Dict[str, Any]:
     if len(saved.get("params", ())) != len(group["params"]):
-        raise ValueError(f"{where}the state has {len(saved.get('params', ()))} parameters, this optimizer {len(group['params'])}")
+        raise ValueError(f"{where}the state has {len(saved.get('params', ()))} parameters, this optimizer "
+                         f"{len(group['params'])}")
     if "rule" not in saved:
         own = _adopted(saved, group, where)
         return {**own, **{name: saved[name] for name in FOREIGN - {"params", "param_names"} if name in saved and name in group}}
@@ -97,7 +98,8 @@ def _state(name: str, found: Dict[str, Any], pieces: Dict[str, torch.dtype], sha
                          f"{', '.join(['step', *sorted(needed)])}")
     if not float(steps) >= 0 or float(steps) != int(steps):
         raise ValueError(f"step of '{name}' is {steps} in the state; it must be a whole number, not negative")
-    return {"step": int(steps), **{key: _piece(f"{key} of '{name}'", value, pieces[key], shape, ours) for key, value in renamed.items()}}
+    return {"step": int(steps),
+            **{key: _piece(f"{key} of '{name}'", value, pieces[key], shape, ours) for key, value in renamed.items()}}
 
 
 def checked(state_dict: Dict[str, Any], groups: List[Dict[str, Any]], recipes: Sequence[_core.Recipe],
@@ -105,7 +107,8 @@ def checked(state_dict: Dict[str, Any], groups: List[Dict[str, Any]], recipes: S
     """New entries of the groups, states by parameter, and the number of steps; an error if anything does not fit."""
     for key in ("state", "param_groups"):
         if key not in state_dict:
-            raise ValueError(f"this is no state of an optimizer: it lacks '{key}' and has {', '.join(map(str, state_dict)) or 'nothing'}")
+            raise ValueError(f"this is not the state of an optimizer: it lacks '{key}'; it has: "
+                             f"{', '.join(map(str, state_dict)) or 'nothing'}")
     saved_groups, own = state_dict["param_groups"], state_dict.get("cautious")
     if len(saved_groups) != len(groups):
         raise ValueError(f"the state has {len(saved_groups)} groups, this optimizer {len(groups)}")
