@@ -6,10 +6,11 @@ DATA    ?= gcide
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # Formatted by clang-format: all C and C++ in the tree.
-sources = $(shell find include src lab tests bench examples -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu')
+sources = $(shell find include src python lab tests bench examples \
+  -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu')
 
 .DEFAULT_GOAL := build
-.PHONY: deps configure build test demo bench neon llama lint format install clean help
+.PHONY: deps configure build python test demo bench neon llama lint format install clean help
 
 help:     ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | expand -t 10
@@ -24,6 +25,11 @@ configure: deps
 
 build: configure  ## the programs build/cautious, build/cautious-train and build/cautious-lab
 	@cmake --build --preset default -j $(JOBS) --target programs
+
+python: configure  ## the Python package, importable in build/python
+	@cmake --build --preset default -j $(JOBS) --target cautious_python
+	@echo "export PYTHONPATH=$(CURDIR)/build/python"
+	@echo "from cautious.torch import AdamW  # instead of torch.optim's; docs/python.md"
 
 test: deps  ## build everything, run every test: fast ones, guards, sanitizers, fuzzing, the installed package
 	@cmake/test.sh $(JOBS)

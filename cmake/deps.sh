@@ -17,6 +17,7 @@ packages=(
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks
   python3 python3-numpy python3-protobuf python3-crcmod               # guards, golden vectors, independent readers
   python3-jinja2                                                      # chat templates, rendered by another
+  python3-dev pybind11-dev python3-pip python3-torch                  # the Python package, and the PyTorch it is tested with
   chromium fonts-dejavu-core                                          # reports as a reader sees them
   clang clang-format clang-tidy libclang-rt-dev libomp-dev            # lint, fuzzing, race detection with the OpenMP runtime
 )

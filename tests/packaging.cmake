@@ -24,8 +24,12 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
       set(cuda ON)
     endif()
   endif()
+  set(python "")
+  if(CAUTIOUS_PYTHON_PACKAGE)
+    set(python ${CAUTIOUS_PYTHON})
+  endif()
   add_test(NAME extend
-    COMMAND bash ${scripts}/extend/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/extend ${torch} ${cuda})
+    COMMAND bash ${scripts}/extend/run.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/extend ${torch} ${cuda} ${python})
   # Everything that walks buffers or reads files; and everything that starts threads.
   foreach(preset asan tsan)
     add_test(NAME ${preset}

@@ -114,6 +114,7 @@ struct Parameter {
   Element gradient = Element::f32;  // of g: x's, or f32 beside bf16
   void* x = nullptr;
   const void* g = nullptr;
+  std::string group = {};  // of the routing, by name; empty: the first route that fits
 };
 
 struct StepInput {
@@ -187,6 +188,10 @@ class Optimizer {
   void set_anchor(std::size_t tensor, const void* x0);
   // Density of the random decay from the next step on.
   void set_density(std::size_t tensor, double density);
+  // Fields of a group's recipe, its multiplier and its switch from the next step on, for schedules of anything. The rule, the
+  // decay and the switch stay what they are, since tensors keep what those need, and so does a shaping. Densities are the
+  // recipe's again.
+  void set_group(std::size_t group, const Recipe& recipe, double lr_multiplier);
 
   // One step of every tensor that has a gradient. Throws before anything has changed.
   const StepReport& step(const StepInput& input);

@@ -43,6 +43,7 @@ struct Polar {
   double eps = 0;                         // a smaller norm counts as this one
   std::int64_t blocks = 1;                // matrices stacked along the first side, each with its own factor
   std::vector<double> coefficients = {};  // of custom: a, b, c of the first step, then of the second, ...
+  bool operator==(const Polar&) const = default;
   static constexpr auto fields() {
     return std::tuple{Choice{"schedule", &Polar::schedule, "Newton-Schulz coefficients"},
                       Field{"steps", &Polar::steps, kSteps, "Newton-Schulz steps; 0: the schedule's own"},

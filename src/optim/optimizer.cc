@@ -48,6 +48,19 @@ std::string decays_with(const Has& has) {
   return base::join(names);
 }
 
+void check_multiplier(const std::string& group, double lr_multiplier) {
+  if (std::isfinite(lr_multiplier) && lr_multiplier >= 0) return;
+  refuse(fmt::format("group '{}': lr_multiplier is {}; it must be finite and not negative", group, lr_multiplier));
+}
+
+// Where a tensor goes: to the group it names, or along the first route that fits.
+std::size_t group_for(const Routing& routing, const Parameter& parameter) {
+  if (parameter.group.empty()) return route(routing, parameter.name, parameter.shape);
+  std::vector<std::string_view> groups;
+  for (const Group& group : routing.groups) groups.push_back(group.name);
+  return base::index_of_name("parameter group", parameter.group, groups);
+}
+
 Slot& slot_at(std::vector<Slot>& slots, std::size_t tensor) {
   if (tensor >= slots.size())
     refuse(fmt::format("tensor {} does not exist; the optimizer has {} tensors", tensor, slots.size()));
@@ -68,10 +81,7 @@ Optimizer::Optimizer(Routing routing, Options options) : parts_(std::make_unique
   check(options);
   for (const Group& group : routing.groups) {
     cautious::check(group.recipe);
-    if (!std::isfinite(group.lr_multiplier) || group.lr_multiplier < 0) {
-      refuse(
-          fmt::format("group '{}': lr_multiplier is {}; it must be finite and not negative", group.name, group.lr_multiplier));
-    }
+    check_multiplier(group.name, group.lr_multiplier);
   }
   parts_->kernels = &kernels::kernels_for(options.isa);
   parts_->routing = std::move(routing);
@@ -96,7 +106,7 @@ std::size_t Optimizer::add(Parameter parameter) {
         fmt::format("tensor '{}' is {} with a gradient of {}; the gradient must be of the parameter's type, or f32 beside bf16",
                     parameter.name, name_of(parameter.element), name_of(parameter.gradient)));
   }
-  slot.group = route(p.routing, parameter.name, parameter.shape);
+  slot.group = group_for(p.routing, parameter);
   const Group& group = p.routing.groups[slot.group];
   slot.name_hash = base::hash_of(parameter.name);
   slot.moments = p.kernels->f32.fill[group.recipe.rule.index()].moments;
@@ -146,6 +156,28 @@ void Optimizer::set_density(std::size_t tensor, double density) {
   }
   base::check_range("density", density, kFraction);
   *own = density;
+}
+
+void Optimizer::set_group(std::size_t group, const Recipe& recipe, double lr_multiplier) {
+  Parts& p = *parts_;
+  if (group >= p.routing.groups.size())
+    refuse(fmt::format("group {} does not exist; the optimizer has {} groups", group, p.routing.groups.size()));
+  Group& now = p.routing.groups[group];
+  cautious::check(recipe);
+  check_multiplier(now.name, lr_multiplier);
+  const Polar *was = optim::polar_in(now.recipe.rule), *will = optim::polar_in(recipe.rule);
+  const bool same_cut = (was == nullptr) == (will == nullptr) && (was == nullptr || was->blocks == will->blocks);
+  if (recipe.rule.index() != now.recipe.rule.index() || recipe.decay.index() != now.recipe.decay.index() || !same_cut ||
+      optim::shaping_of(recipe.rule) != optim::shaping_of(now.recipe.rule)) {
+    refuse(fmt::format("group '{}' is '{}' and cannot become '{}'; rule, decay and shaping stay, their numbers may change",
+                       now.name, to_string(now.recipe), to_string(recipe)));
+  }
+  if (was != nullptr && *was != *will) p.planned.clear();  // the plan holds what matrices go through
+  now.recipe = recipe;
+  now.lr_multiplier = lr_multiplier;
+  for (Slot& slot : p.slots) {
+    if (slot.group == group) slot.decay = recipe.decay;
+  }
 }
 
 std::size_t Optimizer::size() const { return parts_->slots.size(); }
