@@ -19,10 +19,11 @@ array([1., 1., 1., 1.])
 """
 from ._core import Group, Route, Routing, __version__, decay_names, matrices_and_rest, no_decay_on_vectors, recipe_names
 from .arrays import polar
+from .compare import compare
 from .optimizer import Optimizer
 from .recipe import Field, fields
 from .replay import Replay, replay
 from .report import Report, Tally
 
-__all__ = ["Field", "Group", "Optimizer", "Replay", "Report", "Route", "Routing", "Tally", "__version__", "decay_names",
-           "fields", "matrices_and_rest", "no_decay_on_vectors", "polar", "recipe_names", "replay"]
+__all__ = ["Field", "Group", "Optimizer", "Replay", "Report", "Route", "Routing", "Tally", "__version__", "compare",
+           "decay_names", "fields", "matrices_and_rest", "no_decay_on_vectors", "polar", "recipe_names", "replay"]

@@ -98,16 +98,6 @@ def number_of(result: Union[float, Dict[str, float]], objective: str) -> float:
     return float(result)
 
 
-def study_module() -> Any:
-    """_study, which needs more of the repository than the optimizers do."""
-    try:
-        from . import _study
-    except ImportError as error:
-        raise ImportError("this package has no module _study, as pip builds it: use the one that 'make python' builds, or "
-                          "'cautious compare --command'") from error
-    return _study
-
-
 def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, recipe: str = "adamw",
             lr: Union[float, Sequence[float]], lambdas: Sequence[float], seeds: int = 8, tune_seeds: int = 2,
             out: str = "compare", objective: str = "loss", unit: str = "", target: float = 0.005,
@@ -126,9 +116,9 @@ def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, re
                 that train itself has changed; use another directory then
     objective, unit, target   its name, its unit, and the difference that matters to you: less is practically equal
     """
-    study = study_module().Study(out=str(out), recipe=recipe, lr=list(lr) if hasattr(lr, "__iter__") else [lr],
-                                 lambdas=list(lambdas), seeds=seeds, tune_seeds=tune_seeds, objective=objective, unit=unit,
-                                 target=target)
+    from . import _study  # which loads more libraries than the optimizers need
+    study = _study.Study(out=str(out), recipe=recipe, lr=list(lr) if hasattr(lr, "__iter__") else [lr], lambdas=list(lambdas),
+                         seeds=seeds, tune_seeds=tune_seeds, objective=objective, unit=unit, target=target)
     last_error = None
     try:
         while run := study.next():

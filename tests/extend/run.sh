@@ -32,6 +32,6 @@ if [[ $cuda == ON ]]; then
 fi
 "$work_dir/build/check"
 if [[ -n $python ]]; then
-  cmake --build "$work_dir/build" --target cautious_python >>"$work_dir/build.log" || { cat "$work_dir/build.log"; exit 1; }
+  cmake --build "$work_dir/build" --target cautious_core_module >>"$work_dir/build.log" || { cat "$work_dir/build.log"; exit 1; }
   PYTHONPATH=$work_dir/build/cautious/python "$python" -B "$source_dir/tests/extend/check.py"
 fi
