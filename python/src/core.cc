@@ -35,19 +35,6 @@ py::dtype dtype_of(const std::string& type) {
 
 }  // namespace
 
-class Core::Caller {
- public:
-  explicit Caller(Core& core) : core_(core) {
-    if (core.busy_.exchange(true)) throw Error(Fault::usage, "another thread is using this optimizer; one step at a time");
-  }
-  ~Caller() { core_.busy_ = false; }
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
-
- private:
-  Core& core_;
-};
-
 Core::Core(Routing routing, const Settings& options) : optimizer_(std::move(routing), options_of(options)) {}
 
 std::size_t Core::add(std::string name, std::vector<std::int64_t> shape, const std::string& element,

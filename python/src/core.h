@@ -13,6 +13,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cautious/error.h>
 #include <cautious/optimizer.h>
 
 namespace cautious::python {
@@ -60,7 +61,19 @@ class Core {
   void load(const std::string& path);
 
  private:
-  class Caller;  // refuses a second caller in another thread
+  // Refuses a second caller in another thread.
+  class Caller {
+   public:
+    explicit Caller(Core& core) : core_(core) {
+      if (core.busy_.exchange(true)) throw Error(Fault::usage, "another thread is using this optimizer; one step at a time");
+    }
+    ~Caller() { core_.busy_ = false; }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+   private:
+    Core& core_;
+  };
 
   struct Watched {
     py::object tensor;

@@ -7,7 +7,7 @@ namespace cautious::python {
 namespace {
 
 // ValueError: the caller's arguments. RuntimeError: the content of a file or a gradient. OSError: the machine.
-void translate(std::exception_ptr error) {
+void translate(std::exception_ptr error) {  // NOLINT(performance-unnecessary-value-param): what pybind11 calls
   try {
     if (error) std::rethrow_exception(error);
   } catch (const Error& e) {
@@ -48,7 +48,7 @@ void polar_in_place(py::array_t<T, py::array::c_style>& matrix, const Polar& how
 }
 
 // In place; the fields are those of muon's factor.
-void polar_of_array(py::array matrix, const Settings& given, int threads) {
+void polar_of_array(const py::array& matrix, const Settings& given, int threads) {
   Recipe muon = recipe("muon");
   for (const auto& [field, value] : given) set(muon, field, value);
   const Polar& how = std::get<Muon>(muon.rule).polar;

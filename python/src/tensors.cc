@@ -1,7 +1,5 @@
 // Steps of PyTorch's tensors. Every step asks each of them where it is now, through the methods of torch.Tensor itself; with a
 // thousand small tensors that is most of a step's time, so the methods are looked up once and called without arguments' tuples.
-#include <cautious/error.h>
-
 #include "core.h"
 
 namespace cautious::python {

@@ -1,6 +1,7 @@
 """cautious.Optimizer over arrays of any origin: what is shared, what is refused, states, routing, orthogonal factors."""
 import array
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,38 @@ class Sharing(unittest.TestCase):
             thread.join()
         self.assertEqual({each for each in failures} - {"another thread is using this optimizer; one step at a time"}, set())
         self.assertEqual(optimizer.state_dict()["x"]["step"] + len(failures), 41)
+
+
+ENDLESS = """
+import numpy, cautious
+x, g = numpy.ones(300_000), numpy.ones(300_000)
+optimizer = cautious.Optimizer()
+optimizer.add("x", x, g)
+print("ready", flush=True)
+while True:
+    optimizer.step(1e-9)
+"""
+
+
+class Interpreter(unittest.TestCase):
+    def test_an_interrupt_ends_a_loop_of_steps(self):
+        running = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(running.stdout.readline(), "ready\n")
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=120)
+        self.assertIn("KeyboardInterrupt", said)
+
+    def test_other_threads_run_during_a_step(self):
+        x, g = pair((1200, 1200), np.float32)
+        optimizer = cautious.Optimizer("muon decay=cautious", threads=1)
+        optimizer.add("x", x, g)
+        step = threading.Thread(target=optimizer.step, args=(0.1,))
+        step.start()
+        turns = 0
+        while step.is_alive():
+            turns += 1
+            step.join(0.01)
+        self.assertGreater(turns, 5)
 
 
 class States(unittest.TestCase):
