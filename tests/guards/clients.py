@@ -28,7 +28,7 @@ def named(path):
 
 
 sources = list(files("src", "lab", "bench", "python", suffixes={".h", ".cc", ".cu"}))
-headers = {named(path): path for path in sources if path.suffix == ".h"}
+headers = {named(path): path for path in sources if path.suffix == ".h" and path.parts[0] != "python"}
 clients = collections.defaultdict(set)
 for path in sources:
     for name in INCLUDE.findall(read(path)):
