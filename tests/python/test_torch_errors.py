@@ -67,6 +67,8 @@ class Errors(unittest.TestCase):
         self.assertEqual(len(optimizer.param_groups), 1)
         w.grad = torch.ones(3)
         optimizer.step()
+        optimizer.param_groups[0]["params"].append(leaf(2))
+        self.refused("group 0: 2 params, but 1 param_names", optimizer.step, ValueError)
 
     def test_gradients_and_parameters_that_changed(self):
         def spoiled(spoil):

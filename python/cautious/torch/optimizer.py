@@ -203,6 +203,9 @@ class Optimizer(torch.optim.Optimizer):
             where = f"group {at}: "
             if self._values and at < len(self._values) and group["rule"] != self._values[at][0]:
                 raise ValueError(f"{where}the rule was '{self._values[at][0]}' and cannot become '{group['rule']}'")
+            params, names = len(group["params"]), len(group["param_names"])
+            if params != names:
+                raise ValueError(f"{where}{params} params, but {names} param_names; new parameters come by add_param_group()")
             recipes.append(recipe_of(group, where))
             rates.append(rates_of(group, where))
             groups.append(_core.Group(str(at), str(recipes[at])))
