@@ -33,7 +33,7 @@ std::vector<PlannedRun> external_runs(const Plan& plan) {
 
 }  // namespace
 
-ExternalStudy::ExternalStudy(Plan plan, const std::filesystem::path& directory)
+ExternalStudy::ExternalStudy(const Plan& plan, const std::filesystem::path& directory)
     : ExternalStudy(plan, external_runs(plan), directory) {}
 
 ExternalStudy::ExternalStudy(Plan plan, std::vector<PlannedRun> runs, const std::filesystem::path& directory)

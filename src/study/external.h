@@ -24,7 +24,7 @@ class ExternalStudy {
  public:
   // Makes or continues the study in the directory, and holds it until destroyed. A plan with other runs than external ones, and
   // a directory that StudyDirectory refuses, are an Error.
-  ExternalStudy(Plan plan, const std::filesystem::path& directory);
+  ExternalStudy(const Plan& plan, const std::filesystem::path& directory);
   ExternalStudy(const ExternalStudy&) = delete;
 
   // The run to make now; it has begun until finish(), fail() or next() is called. One that a killed program or next() leaves

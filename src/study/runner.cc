@@ -101,18 +101,18 @@ base::Process Runner::trained(const PlannedRun& run, const run::RunConfig& confi
   const fs::path out = directory_.run(run), file = directory_.config(run);
   std::vector<std::string> command{options_.program.string(), "train", "--out", out.string(), "--quiet"};
   if (fs::exists(out / "config.toml")) {
-    command.push_back("--resume");
+    command.emplace_back("--resume");
   } else {
     base::write_atomically(file, to_toml(config));
     command.insert(command.end(), {"--config", file.string()});
   }
-  return base::Process(std::move(command), kEnvironment, directory_.said(run));
+  return {command, kEnvironment, directory_.said(run)};
 }
 
 base::Process Runner::commanded(const PlannedRun& run, const run::RunConfig& config) const {
   const ExternalRun external = external_run(run, directory_.run(run));
   begin(external, config);
-  return base::Process({"/bin/sh", "-c", options_.command}, environment_of(external), directory_.said(run));
+  return {{"/bin/sh", "-c", options_.command}, environment_of(external), directory_.said(run)};
 }
 
 // Whether any run has ended.
