@@ -6,19 +6,11 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
 
-from .. import _core
+from .. import _core, reference
 from ..report import Tally
 
 SUMS = ("x2", "g2", "u2", "budget")
 COUNTS = ("count", "decayed", "active", "nonfinite")
-
-
-def name_hash(name: str) -> int:
-    """FNV-1a of the name's bytes, which chooses a tensor's random bits (docs/spec.md, section 10)."""
-    found = 0xCBF29CE484222325
-    for byte in name.encode():
-        found = (found ^ byte) * 0x100000001B3 % 2**64
-    return found
 
 
 def begin(tensor: torch.Tensor, recipe: _core.Recipe) -> Dict[str, Any]:
@@ -42,18 +34,14 @@ def nonfinite(entries: Sequence[Any], policy: str) -> bool:
 
 def step(entries: Sequence[Any], states: Dict[torch.Tensor, Dict[str, Any]], recipes: List[_core.Recipe],
          rates: List[Tuple[float, float, float]], settings: Dict[str, Any]) -> Dict[str, Tally]:
-    from .. import reference
     lines = [str(recipe) for recipe in recipes]
-    options = {"seed": settings["seed"], "rounding": settings["rounding"]}
-    for name, usual in (("moments", "f32"), ("update_rms_clip", 0.0)):
-        if settings[name] != usual:
-            options[name] = settings[name]
+    options = {name: settings[name] for name in ("seed", "rounding", "moments", "update_rms_clip")}
     seen = {}
     for entry in entries:
         if entry.slot >= 0 or entry.tensor.grad is None:
             continue
         lr, lr_max, factor = rates[entry.group]
         seen[entry.name] = reference.step(lines[entry.group], entry.tensor, entry.tensor.grad, states[entry.tensor], lr=lr,
-                                          lr_max=lr_max, decay_factor=factor, tensor=name_hash(entry.name), **options)
+                                          lr_max=lr_max, decay_factor=factor, tensor=reference.bits.hash_of(entry.name), **options)
     return {name: Tally(*(int(found[key]) for key in COUNTS), *(float(found[key]) for key in SUMS))
             for name, found in seen.items()}
