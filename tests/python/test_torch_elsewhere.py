@@ -1,17 +1,12 @@
 """Parameters that are not in CPU memory go to cautious.reference, each by itself. generic=True sends all of them there, so
-the way is tested without such a device: with a stand-in that records its calls, and with cautious.reference itself where the
-package has it."""
-import importlib.util
-import sys
-import types
+the way is tested without such a device: with a stand-in that records its calls, and with cautious.reference itself."""
 import unittest
 from unittest import mock
 
 import torch
 
-import cautious
 import cautious.torch
-from cautious.torch import elsewhere
+from cautious import reference
 
 NUMBERS = ("count", "decayed", "active", "nonfinite", "x2", "g2", "u2", "budget")
 
@@ -22,9 +17,10 @@ class StandIn:
     def __init__(self):
         self.calls = []
 
-    def step(self, recipe, x, g, state, *, lr, lr_max=0, decay_factor=1, seed=0, tensor=0, rounding="nearest"):
+    def step(self, recipe, x, g, state, *, lr, lr_max=0, decay_factor=1, seed=0, tensor=0, rounding="nearest",
+             moments="f32", update_rms_clip=0):
         self.calls.append(dict(recipe=recipe, lr=lr, lr_max=lr_max, decay_factor=decay_factor, seed=seed, tensor=tensor,
-                               rounding=rounding))
+                               rounding=rounding, moments=moments, update_rms_clip=update_rms_clip))
         x -= lr * g
         state["step"] = state.get("step", 0) + 1
         state["m"] = g.clone()
@@ -38,12 +34,9 @@ def pair():
 class Dispatch(unittest.TestCase):
     def setUp(self):
         self.reference = StandIn()
-        module = types.ModuleType("cautious.reference")
-        module.step = self.reference.step
-        for patch in (mock.patch.dict(sys.modules, {"cautious.reference": module}),
-                      mock.patch.object(cautious, "reference", module, create=True)):
-            patch.start()
-            self.addCleanup(patch.stop)
+        patch = mock.patch.object(reference, "step", self.reference.step)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def test_arguments_and_report(self):
         a, b = pair()
@@ -56,8 +49,8 @@ class Dispatch(unittest.TestCase):
         line = "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=cautious mask=direction coupling=plain weight_decay=0.01"
         first, second = self.reference.calls
         self.assertEqual(first, dict(recipe=line, lr=0.25, lr_max=0.25, decay_factor=1.0, seed=9, tensor=0xaf63dc4c8601ec8c,
-                                     rounding="split"))
-        self.assertEqual((second["lr"], second["decay_factor"], second["tensor"]), (0.5, 0.25, elsewhere.name_hash("b")))
+                                     rounding="split", moments="f32", update_rms_clip=0.0))
+        self.assertEqual((second["lr"], second["decay_factor"], second["tensor"]), (0.5, 0.25, reference.bits.hash_of("b")))
         report = optimizer.report()
         self.assertEqual((report.total.count, report.tensors["a"].count, report.tensors["b"].budget, report.step),
                          (7, 3, 4.0, 1))
@@ -105,30 +98,28 @@ class Dispatch(unittest.TestCase):
         self.assertEqual(optimizer.report().tensors["near"].count, 3)
 
 
-HAS_REFERENCE = importlib.util.find_spec("cautious.reference") is not None
-if HAS_REFERENCE:
-    class Reference(unittest.TestCase):
-        def test_it_is_the_same_optimizer(self):
-            """Elementwise recipes have the same bits; sums over a tensor and matrix products may differ in the last ones."""
-            for recipe in cautious.recipe_names():
-                for decay in cautious.decay_names():
-                    with self.subTest(recipe=recipe, decay=decay):
-                        made = []
-                        for generic in (False, True):
-                            torch.manual_seed(0)
-                            w = torch.nn.Parameter(torch.randn(6, 4))
-                            optimizer = cautious.torch.Optimizer([("w", w)], f"{recipe} decay={decay}", 0.05, generic=generic,
-                                                                 seed=2)
-                            for t in range(3):
-                                w.grad = torch.randn(6, 4, generator=torch.Generator().manual_seed(t))
-                                optimizer.step()
-                            made.append((w.detach(), optimizer.report().total, optimizer.state[w]))
-                        (a, total, state), (b, other, same) = made
-                        torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
-                        self.assertEqual(total[:4], other[:4])
-                        self.assertEqual(set(state), set(same))
-                        if recipe != "muon" and decay not in ("layerwise", "selective"):
-                            self.assertTrue(torch.equal(a, b))
+class Reference(unittest.TestCase):
+    def test_it_is_the_same_optimizer(self):
+        """Elementwise recipes have the same bits; sums over a tensor and matrix products may differ in the last ones."""
+        for recipe in cautious.recipe_names():
+            for decay in cautious.decay_names():
+                with self.subTest(recipe=recipe, decay=decay):
+                    made = []
+                    for generic in (False, True):
+                        torch.manual_seed(0)
+                        w = torch.nn.Parameter(torch.randn(6, 4))
+                        optimizer = cautious.torch.Optimizer([("w", w)], f"{recipe} decay={decay}", 0.05, generic=generic,
+                                                             seed=2)
+                        for t in range(3):
+                            w.grad = torch.randn(6, 4, generator=torch.Generator().manual_seed(t))
+                            optimizer.step()
+                        made.append((w.detach(), optimizer.report().total, optimizer.state[w]))
+                    (a, total, state), (b, other, same) = made
+                    torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
+                    self.assertEqual(total[:4], other[:4])
+                    self.assertEqual(set(state), set(same))
+                    if recipe != "muon" and decay not in ("layerwise", "selective"):
+                        self.assertTrue(torch.equal(a, b))
 
 
 if __name__ == "__main__":
