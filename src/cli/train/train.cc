@@ -156,7 +156,8 @@ int run(TrainArguments& args, const CLI::App& verb) {
     return 0;
   }
   if (config.task == run::TaskKind::external) {
-    throw Error(Fault::usage, "task is 'external', which a program of your own trains; see 'cautious compare --help'");
+    throw Error(Fault::usage,
+                "task is 'external', which a program of your own trains, as in 'cautious compare --command LINE'");
   }
   if (args.dry_run) {
     for (const std::string& line : banner(config, nullptr)) base::print(line + "\n");
