@@ -110,7 +110,7 @@ void Agenda::conclude(std::size_t run, const Ending& ending) {
   const std::string folder = one.run.folder;
   one = read_(directory_.run(one.run), one.run);
   if (one.status == RunStatus::done) {
-    directory_.log(fmt::format("{}: done, {} {}", folder, one.run.measure.name, base::to_text(one.loss)));
+    directory_.log(fmt::format("{}: done, {} {}", folder, measure_of(one.run).name, base::to_text(one.loss)));
   } else if (one.status == RunStatus::diverged) {
     directory_.log(fmt::format("{}: {}", folder, ending.said.empty() ? word_of(one.status) : ending.said));
   } else if (ending.interrupted) {

@@ -179,6 +179,10 @@ void check_one_task(const Plan& plan, const std::vector<PlannedRun>& runs) {
   }
 }
 
+void check_objective(const Plan& plan, const std::vector<PlannedRun>& runs) {
+  plan.lines.at("objective", [&] { std::ranges::for_each(runs, [](const PlannedRun& run) { (void)measure_of(run); }); });
+}
+
 // What a control takes from its reference run must be there for its every step and tensor.
 void check_reference(const PlannedRun& run, const PlannedRun& reference) {
   const std::int64_t steps = steps_of(run.config), most = steps_of(reference.config);
@@ -211,10 +215,9 @@ PlannedRun planned(const Plan& plan, const Arm& arm, const Overrides& point, std
                  .seed = seed,
                  .tuning = tuning,
                  .config = config_of(plan, arm, point, seed, tuning),
-                 .measure = {},
+                 .objective = plan.objective,
                  .hash = {},
                  .folder = {}};
-  run.measure = plan.lines.at("objective", [&] { return measure_of(plan.objective, run.config); });
   std::string kind;
   if (const Arm* const other = reference_of(plan, arm)) {
     run.follows = position_of(before, other->name, run);
@@ -323,6 +326,7 @@ std::vector<PlannedRun> expand(const Plan& plan) {
   add(plan.tune_seeds, true);
   add(plan.seeds, false);
   check_one_task(plan, runs);
+  check_objective(plan, runs);
   return runs;
 }
 

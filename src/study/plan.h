@@ -145,7 +145,7 @@ struct PlannedRun {
   bool candidate = false;       // at one of several points, of which only the chosen one is run
   double share = 1;             // of this run that is expected to be work: 0 where another has the same folder
   run::RunConfig config;        // complete, but for the directory of a control's reference run
-  Measure measure;              // what it is judged by
+  std::string objective = {};   // the plan's
   std::string hash;             // of the configuration (and of the reference run's): 16 hex digits
   std::string folder;           // "cwd_weight_decay=0.1_seed=0_<hash>", below runs/; that of a run that computes the same
   std::ptrdiff_t follows = -1;  // position of its reference run
@@ -159,6 +159,9 @@ struct PlannedRun {
 // several points runs all of them there, and on the other seeds only the one chosen, unless a contrast compares it point by
 // point. Runs without weight decay are the same whatever their decay is, and are made once. Costly: once for each study.
 std::vector<PlannedRun> expand(const Plan& plan);
+
+// What the run is judged by.
+inline Measure measure_of(const PlannedRun& run) { return measure_of(run.objective, run.config); }
 
 // Every arm at every point of its grid, in the order of expand().
 std::vector<std::pair<const Arm*, Overrides>> arms_at_points(const Plan& plan);

@@ -164,7 +164,7 @@ std::string overall(const std::vector<FinishedRun>& runs, const std::vector<doub
 }
 
 std::string ending_of(const FinishedRun& run) {
-  const Measure& measure = run.run.measure;
+  const Measure measure = measure_of(run.run);
   const std::string name = fmt::format("{}{} seed={}: {}", run.run.tuning ? "tuning " : "", name_of(run.run.arm, run.run.point),
                                        run.run.seed, word_of(run.status));
   if (run.status == RunStatus::done)

@@ -58,7 +58,7 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) refuse_summary(file, "not a JSON object");
   const std::string outcome = outcome_in(json, file);
-  const Measure& measure = run.run.measure;
+  const Measure measure = measure_of(run.run);
   run.decay_budget = number_in(json, file, "decay_budget");
   run.seconds = number_in(json, file, "seconds");
   run.parameters = number_if_any(json, "parameters");
@@ -145,7 +145,7 @@ bool is_edge(const Axis& axis, const std::string& value) {
 }  // namespace
 
 Measure measure_of(const std::vector<FinishedRun>& runs) {
-  return runs.empty() ? measure_of(run::TaskKind::text) : runs.front().run.measure;
+  return runs.empty() ? measure_of(run::TaskKind::text) : measure_of(runs.front().run);
 }
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run) {

@@ -103,6 +103,15 @@ TEST(ExpandHash, IsOfWhatChangesTheNumbers) {
     EXPECT_TRUE(hashes.insert(hash_with({base[0], companion, change})).second) << change.first;
     tried.insert(change.first);
   };
+  const Overrides asked{{"eval.tasks", "piqa"}, {"eval.data", "benchmarks"}};
+  const std::vector<Overrides> more{{}, {{"eval.data", "others"}}, {{"eval.shots", "3"}}, {{"eval.limit", "9"}}};
+  for (const Overrides& other : more) {
+    Overrides all{base[0]};
+    put(all, asked);
+    put(all, other);
+    EXPECT_TRUE(hashes.insert(hash_with(all)).second);
+  }
+  tried.insert({"eval.tasks", "eval.data", "eval.shots", "eval.limit"});
   change_with(Overrides::value_type{"model.rope_base", "0"}, Overrides::value_type{"model.learned_positions", "true"});
   change_with(Overrides::value_type{"model.window", "16"}, Overrides::value_type{"model.full_every", "2"});
   tried.insert({"model.from", "lora.rank"});  // need a model

@@ -20,10 +20,11 @@ TEST_F(PlanErrors, UnreadableFiles) {
 }
 
 TEST_F(PlanErrors, UnknownKeysOfThePlan) {
-  EXPECT_EQ(refused("titel = \"x\"\n"),
-            "plan.toml:1: no key of a plan named 'titel'; did you mean 'title'? choices: title, about, seeds, tune_seeds, "
-            "base, grid, arm, "
-            "contrast, paper");
+  EXPECT_EQ(
+      refused("titel = \"x\"\n"),
+      "plan.toml:1: no key of a plan named 'titel'; did you mean 'title'? choices: title, about, objective, seeds, tune_seeds, "
+      "base, grid, arm, "
+      "contrast, paper");
   EXPECT_EQ(refused(with(kExample, "density_of", "densty_of")),
             "plan.toml:16: no key of [[arm]] named 'densty_of'; did you mean 'density_of'? choices: name, density_of, "
             "budget_of, point_of, "

@@ -7,16 +7,17 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Examples(unittest.TestCase):
-    def lines(self, name):
+    def lines(self, name, folder=None):
         """The numbers of every line that the example prints."""
         path = os.pathsep.join([str(ROOT / "tests/python/stubs"), os.environ.get("PYTHONPATH", "")])
-        done = subprocess.run([sys.executable, "-B", ROOT / "examples/python" / name], capture_output=True, text=True,
+        done = subprocess.run([sys.executable, "-B", ROOT / "examples/python" / name], capture_output=True, text=True, cwd=folder,
                               env={**os.environ, "PYTHONPATH": path})
         self.assertEqual(done.returncode, 0, done.stderr)
         return [(line, [float(a) for a in re.findall(r"\d+\.\d+", line)]) for line in done.stdout.splitlines()]
@@ -29,6 +30,13 @@ class Examples(unittest.TestCase):
         lines = self.lines("cnn.py")
         self.assertEqual(len(lines), 5)
         self.assertGreater(lines[-1][1][1], 0.85)
+
+    def test_compare_cnn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = "\n".join(line for line, _ in self.lines("compare_cnn.py", folder))
+            self.assertTrue((pathlib.Path(folder) / "compare-cnn" / "report.html").exists())
+        for part in ("none", "plain", "cwd", "shuffled", "opposed", "nats"):
+            self.assertIn(part, text)
 
     def test_hf_trainer(self):
         ((_, (accuracy,)),) = self.lines("hf_trainer.py")
