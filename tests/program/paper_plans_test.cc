@@ -82,7 +82,8 @@ TEST_F(PaperPlans, OfBenchmarksAreJudgedByThem) {
   }
   std::map<std::string, std::string> numbers;
   for (const char* name : {"table-downstream", "table-spd"}) {
-    for (const PaperNumber& entry : experiments(name, Scale::full).at(0).plan.paper) numbers[entry.what] = entry.number;
+    const Experiment full = experiments(name, Scale::full).at(0);
+    for (const PaperNumber& entry : full.plan.paper) numbers[entry.what] = entry.number;
   }
   EXPECT_EQ(numbers.size(), 24u + 24u);
   EXPECT_EQ(numbers["Muon + CWD, OLMo-1B, PIQA (acc_norm)"], "0.71");
