@@ -57,7 +57,7 @@ std::string packages(const data::KnownSet& set) {
 
 int list(const DataArguments& args) {
   const std::filesystem::path cache = args.folder();
-  constexpr const char* kRow = "{:<14} {:<10} {:>6} {:<8} {:<37} {:<24} {}\n";
+  constexpr const char* kRow = "{:<14} {:<12} {:>6} {:<8} {:<37} {:<24} {}\n";
   std::string text;
   if (!args.json) text = fmt::format(fmt::runtime(kRow), "name", "content", "MB", "fetched", "package", "licence", "what");
   for (const data::KnownSet& set : data::known_sets()) {

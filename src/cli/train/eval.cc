@@ -191,7 +191,7 @@ int run(const EvalArguments& args) {
 void add_task_options(CLI::App& verb, TaskArguments& args) {
   CLI::Option* const tasks =
       verb.add_option("--tasks", args.asked.tasks,
-                      fmt::format("Benchmarks in the folder --data: {}; with examples of their own number as in mmlu:5",
+                      fmt::format("Benchmarks in the folder --data: {}; NAME:N asks with N examples, as in mmlu:5",
                                   base::join(data::task_names())))
           ->delimiter(',')
           ->type_name("NAMES");
