@@ -83,9 +83,12 @@ void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const 
     config.train.threads = default_jobs();
     if (image) {
       run::open_image_data(config, progress);
+    } else if (config.task == run::TaskKind::instruct) {
+      run::open_lessons(config);
     } else {
       run::open_data(config, progress);
     }
+    if (!config.eval.tasks.empty()) (void)run::benchmark_files(config);
   }
 }
 

@@ -115,6 +115,46 @@ class Finetuning(Training):
             described.write_text(json.dumps(fields | change))
             self.refused(3, words, "eval", out, "--data", self.corpus)
 
+    def test_a_study_judged_by_a_benchmark(self):
+        """As the paper's table of fine-tuned models."""
+        items = [{"goal": f"Say {n}.", "sol1": f"It is {n}.", "sol2": "No.", "label": n % 2} for n in range(8)]
+        (self.folder / "piqa.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+        plan = self.folder / "plan.toml"
+        plan.write_text(f"""title = "t"
+objective = "eval/piqa/acc"
+seeds = 2
+[base]
+task = "instruct"
+model.from = "{self.base}"
+data.path = "{self.lessons}"
+train.steps = 2
+train.seq_len = 256
+train.batch_size = 2
+lora.rank = 2
+eval.every = 0
+eval.tasks = ["piqa"]
+eval.data = "{self.folder}"
+[[arm]]
+name = "lora"
+optimizer.decay = "none"
+[[arm]]
+name = "spd"
+optimizer.decay = "selective"
+[[contrast]]
+a = "spd"
+b = "lora"
+""")
+        study = self.folder / "study"
+        done = run("study", plan, "--out", study, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runs = [json.loads(path.read_text()) for path in study.glob("runs/*/summary.json")]
+        self.assertEqual(len(runs), 4)
+        self.assertIn("error on piqa", (study / "report.html").read_text())
+        table = (study / "tables" / "benchmarks.csv").read_text().splitlines()
+        self.assertEqual(len(table), 3)
+        plan.write_text(plan.read_text().replace(f'eval.data = "{self.folder}"', 'eval.data = "nowhere"'))
+        self.refused(2, ["eval.data: no file, folder or known set named 'nowhere'"], "study", plan, "--out", self.folder / "other")
+
 
 if __name__ == "__main__":
     unittest.main()
