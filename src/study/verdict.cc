@@ -74,14 +74,38 @@ class Arms {
   std::vector<Choice> choices_;
 };
 
-// Losses of the cells that have every seed, each once: arms without weight decay have the same runs.
-std::vector<std::vector<double>> complete_losses(const Results& results, const Cells& cells) {
-  std::vector<std::vector<double>> all;
-  for (const Cell& cell : cells) {
-    std::vector<double> losses = losses_of(results, cell.arm->name, cell.point);
-    if (is_complete(losses) && std::ranges::find(all, losses) == all.end()) all.push_back(std::move(losses));
+// An arm at a point, seed by seed. Runs in the same folder are the same; equal losses alone may be chance, as of a benchmark
+// with few items.
+struct SeedRuns {
+  std::vector<double> losses;
+  std::vector<std::string> folders;
+  friend bool operator==(const SeedRuns&, const SeedRuns&) = default;
+};
+
+SeedRuns seed_runs(const Results& results, const std::string& arm, const Overrides& point) {
+  SeedRuns all{losses_of(results, arm, point), {}};
+  for (const FinishedRun& run : results.runs) {
+    if (!run.run.tuning && run.run.arm == arm && run.run.point == point) all.folders.push_back(run.run.folder);
   }
   return all;
+}
+
+// The cells that have every seed, each once: arms without weight decay have the same runs.
+std::vector<SeedRuns> complete_runs(const Results& results, const Cells& cells) {
+  std::vector<SeedRuns> all;
+  for (const Cell& cell : cells) {
+    SeedRuns runs = seed_runs(results, cell.arm->name, cell.point);
+    if (is_complete(runs.losses) && std::ranges::find(all, runs) == all.end()) all.push_back(std::move(runs));
+  }
+  return all;
+}
+
+Layout layout_among(const std::vector<SeedRuns>& all, const SeedRuns& a, const SeedRuns& b) {
+  const auto at_a = std::ranges::find(all, a), at_b = std::ranges::find(all, b);
+  if (at_a == all.end() || at_b == all.end() || at_a == at_b) return {};
+  std::vector<std::vector<double>> losses;
+  std::ranges::transform(all, std::back_inserter(losses), &SeedRuns::losses);
+  return layout_for(losses, static_cast<std::size_t>(at_a - all.begin()), static_cast<std::size_t>(at_b - all.begin()));
 }
 
 // The name of the axis and its value.
@@ -106,7 +130,8 @@ ContrastResult judged(const Results& results, const Contrast& contrast, const Ov
   result.point_a = point_a;
   result.point_b = point_b;
   result.name = contrast_name(contrast, point_a, point_b);
-  const std::vector<double> a = losses_of(results, contrast.a, point_a), b = losses_of(results, contrast.b, point_b);
+  const SeedRuns runs_a = seed_runs(results, contrast.a, point_a), runs_b = seed_runs(results, contrast.b, point_b);
+  const std::vector<double>&a = runs_a.losses, &b = runs_b.losses;
   result.planned = a.size();
   std::vector<double> kept_a, kept_b;
   for (std::size_t seed = 0; seed < a.size(); ++seed) {
@@ -116,14 +141,11 @@ ContrastResult judged(const Results& results, const Contrast& contrast, const Ov
   }
   result.paired = paired(kept_a, kept_b);
   result.complete = kept_a.size() == a.size();
-  const std::vector<std::vector<double>> all = complete_losses(results, cells);
-  const auto at_a = std::ranges::find(all, a), at_b = std::ranges::find(all, b);
-  result.layout =
-      at_a != all.end() && at_b != all.end() && at_a != at_b
-          ? layout_for(all, static_cast<std::size_t>(at_a - all.begin()), static_cast<std::size_t>(at_b - all.begin()))
-          : layout_of({kept_a, kept_b});
+  result.layout = layout_among(complete_runs(results, cells), runs_a, runs_b);
+  if (result.layout.arms == 0) result.layout = layout_of({kept_a, kept_b});
   result.difference = difference_in(result.layout, result.paired.difference);
-  if (result.paired.n >= 2) result.outcome = kept_a == kept_b ? Outcome::same : Outcome::open;
+  const bool same = kept_a == kept_b && (runs_a.folders == runs_b.folders || result.layout.sd == 0);
+  if (result.paired.n >= 2) result.outcome = same ? Outcome::same : Outcome::open;
   return result;
 }
 

@@ -113,7 +113,8 @@ std::string same_text(const ContrastResult& result) {
     return fmt::format("nothing to compare between {} and {}: on the tuning seeds both were best without weight decay",
                        result.contrast.a, result.contrast.b);
   }
-  return fmt::format("nothing to compare between {} and {}: their runs are the same", first_of(result), second_of(result));
+  return fmt::format("nothing to compare between {} and {}: they are the same in every seed", first_of(result),
+                     second_of(result));
 }
 
 std::string missing_text(const Results& results, const Measure& measure, const ContrastResult& result) {
@@ -141,6 +142,7 @@ std::string decay_text(const Results& results, const Verdict& verdict, const Con
       return fmt::format("Weight decay makes practically no difference here: {}, within {}", difference,
                          verdict.measure.target_text());
     case Outcome::same:
+      if (!without_decay(result.point_a)) return "Whether weight decay matters here cannot be told: " + result.sentence;
       return fmt::format(
           "Weight decay does not help here: on the tuning seeds {} was best without it, so there is nothing that "
           "a mask could improve",

@@ -64,6 +64,21 @@ TEST_F(BenchmarkStudy, TheVerdictAndTheReportSpeakOfIt) {
   EXPECT_TRUE(has(table, "plain,weight_decay=0.1,3,0.5,0.8,0.25")) << table;
 }
 
+// A benchmark of few items makes ties: arms that answer equally well are not the same runs.
+TEST_F(BenchmarkStudy, ATieIsNotTheSameRun) {
+  for (FinishedRun& run : results_.runs) {
+    if (run.run.arm == "cwd") run.loss = run.run.tuning ? run.loss : 20;
+    if (run.run.arm == "plain" && !run.run.tuning) run.loss = 20;
+  }
+  const Verdict tied = verdict_of(results_);
+  EXPECT_TRUE(has(tied.sentence, "No difference between cwd")) << tied.sentence;
+  EXPECT_FALSE(has(tied.sentence, "Nothing to compare")) << tied.sentence;
+  for (FinishedRun& run : results_.runs) run.loss = run.run.tuning ? run.loss : 20;  // nothing is known about chance
+  const Verdict all = verdict_of(results_);
+  EXPECT_TRUE(has(all.sentence, "cannot be told")) << all.sentence;
+  EXPECT_TRUE(has(all.sentence, "same in every seed")) << all.sentence;
+}
+
 TEST_F(BenchmarkStudy, ThePlanIsWrittenAsItIsRead) {
   const Plan plan = read(kAsked);
   EXPECT_EQ(plan.objective, "eval/hellaswag/acc_norm");
