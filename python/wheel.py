@@ -50,6 +50,14 @@ def pack(build, folder):
     return name
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Without it pip would build the whole package to read these lines."""
+    info = pathlib.Path(metadata_directory) / f"cautious-{version()}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(metadata())
+    return info.name
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     build = ROOT / "build" / "wheel"
     subprocess.run(["cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DCAUTIOUS_DEVELOPER=OFF",
