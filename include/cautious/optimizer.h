@@ -65,6 +65,28 @@ constexpr auto names_of(Isa) { return std::array<std::string_view, 5>{"best", "p
 // Runs body(0) ... body(count - 1) in any order on any threads and returns when all are done.
 using ParallelFor = std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)>;
 
+// A rank's part of a tensor: coordinates from first to before last.
+struct Slice {
+  std::size_t first = 0, last = 0;
+};
+
+// Bytes that one rank has and every rank wants.
+struct Piece {
+  int owner;
+  void* data;
+  std::size_t bytes;
+};
+
+// Processes ("ranks") that share the steps and the state of one optimizer. Each has all tensors, but moves its slice of each
+// and keeps the moments of that alone; x, the report and saved files are the same in every rank, with the bits of one process.
+// Gradients are the sum over the ranks, needed in the rank's own slices only. All make the same calls in the same order.
+struct Share {
+  int rank = 0, ranks = 1;
+  // Returns when the data of every piece is what its owner has there, or throws. Pieces are listed in the same order and have
+  // the same sizes in every rank.
+  std::function<void(std::span<const Piece>)> exchange = {};
+};
+
 struct Options {
   static constexpr std::array kMoments{Element::f32, Element::bf16};
   static constexpr Range kSeed{0, 0x1p64, false, true};
@@ -79,6 +101,7 @@ struct Options {
   std::uint64_t seed = 0;
   int threads = 0;
   ParallelFor parallel_for = {};  // instead of OpenMP; runs on all of its own threads
+  Share share = {};
   Isa isa = Isa::best;
 
   // What must be equal for a saved state to continue bit by bit.
@@ -126,7 +149,7 @@ struct StepInput {
   std::span<const double> tensor_factors = {};
 };
 
-// A piece of a tensor's state: "m", "v", "low" (split rounding) or "x0" (anchor).
+// A piece of a tensor's state: "m", "v", "low" (split rounding) or "x0" (anchor). The first three are of this rank's slice.
 struct StateTensor {
   std::string name;
   std::string type;  // "F32", "F64", "BF16", "I16"
@@ -199,12 +222,14 @@ class Optimizer {
   std::size_t size() const;                         // number of tensors
   std::int64_t steps_of(std::size_t tensor) const;  // t of the bias corrections
   const Group& group_of(std::size_t tensor) const;
+  std::span<const Slice> slices(std::size_t tensor) const;  // of each rank; may be empty
   std::vector<StateTensor> state(std::size_t tensor) const;
   // For a program that keeps the state in a format of its own: sets t, after it has written to what state() points to.
   void set_steps(std::size_t tensor, std::int64_t t);
 
-  // State as one safetensors file. load() checks names, shapes, types and recipes first and changes nothing unless all fit;
-  // continuing is then bitwise the same as never having stopped.
+  // State as one safetensors file, the same for any number of ranks; the first writes and reads it. load() checks names,
+  // shapes, types and recipes first and changes nothing unless all fit; continuing is then bitwise the same as never having
+  // stopped.
   void save(const std::filesystem::path& path) const;
   void load(const std::filesystem::path& path);
 

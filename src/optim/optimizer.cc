@@ -53,6 +53,14 @@ void check_multiplier(const std::string& group, double lr_multiplier) {
   refuse(fmt::format("group '{}': lr_multiplier is {}; it must be finite and not negative", group, lr_multiplier));
 }
 
+void check_share(const Share& share) {
+  if (share.ranks < 1) refuse(fmt::format("share.ranks is {}; it must be at least 1", share.ranks));
+  if (share.rank < 0 || share.rank >= share.ranks) {
+    refuse(fmt::format("share.rank is {}; of {} ranks it must be one from 0 to {}", share.rank, share.ranks, share.ranks - 1));
+  }
+  if (share.ranks > 1 && !share.exchange) refuse(fmt::format("{} ranks need share.exchange, which is not set", share.ranks));
+}
+
 // Where a tensor goes: to the group it names, or along the first route that fits.
 std::size_t group_for(const Routing& routing, const Parameter& parameter) {
   if (parameter.group.empty()) return route(routing, parameter.name, parameter.shape);
@@ -79,6 +87,7 @@ Optimizer::Optimizer(const Recipe& recipe, Options options) : Optimizer(everythi
 
 Optimizer::Optimizer(Routing routing, Options options) : parts_(std::make_unique<Parts>()) {
   check(options);
+  check_share(options.share);
   for (const Group& group : routing.groups) {
     cautious::check(group.recipe);
     check_multiplier(group.name, group.lr_multiplier);
@@ -111,6 +120,7 @@ std::size_t Optimizer::add(Parameter parameter) {
   slot.name_hash = base::hash_of(parameter.name);
   slot.moments = p.kernels->f32.fill[group.recipe.rule.index()].moments;
   slot.moment = parameter.element == Element::f64 ? Element::f64 : p.options.moments;
+  slot.split = parameter.element == Element::bf16 && p.options.rounding == Rounding::split;
   slot.looks_first = group.decay == DecaySwitch::on && portable::looks_first(group.recipe.decay);
   slot.whole_tensor = slot.looks_first || has_whole_direction(group, p.options);
   slot.random = is_random(group.recipe.decay);

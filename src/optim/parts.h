@@ -75,6 +75,9 @@ void count_sizes(const kernels::Kernels& kernels, const Slot& slot, const Move& 
 // Sum of squares of the chunk's gradient in double; adds its non-finite entries to `nonfinite`.
 double survey_chunk(const kernels::Kernels& kernels, const Slot& slot, const Chunk& chunk, std::int64_t& nonfinite);
 
+// share.cc: the slices of all ranks of an array with an entry of `size` bytes for each coordinate.
+void add_pieces(const Slot& slot, void* all, std::size_t size, std::vector<Piece>& pieces);
+
 // What tensors of a group share that have the same types, are at the same step t and have the same factor of StepInput.
 struct Coefficients {
   std::size_t group;
@@ -110,7 +113,7 @@ struct Optimizer::Parts {
   std::vector<const optim::Coefficients*> shared;  // per slot
   std::vector<optim::Move> moves;                  // per slot: a copy, where something is the slot's own
   std::vector<kernels::Counted> counted;           // per chunk of plan
-  std::vector<std::size_t> whole;                  // slots of whole_plan, each once
+  std::vector<std::size_t> whole;                  // slots of whole_plan that this rank moves, each once
   std::vector<optim::Dots> chunk_dots;             // per chunk of whole_plan
   std::vector<optim::Dots> slot_dots;              // per slot
   std::vector<optim::SizeBins> sizes;              // per slot; empty unless its decay is binned
@@ -120,7 +123,13 @@ struct Optimizer::Parts {
   const Recipe& recipe_of(const optim::Slot& slot) const { return routing.groups[slot.group].recipe; }
   const optim::Move& move_of(std::size_t s) const { return has_own_move(slots[s]) ? moves[s] : shared[s]->move; }
   static bool has_own_move(const optim::Slot& slot) { return slot.whole_tensor || slot.random; }
-  // Allocates moments, low halves and workspaces of slots that have none yet.
+  bool is_own(const optim::Chunk& chunk) const { return chunk.owner == options.share.rank; }
+  // Slices of slots that have none yet.
+  void deal(const std::vector<std::size_t>& fresh);
+  // Brings what other ranks counted, or how far they moved x, here.
+  void exchange_counts();
+  void exchange_moves();
+  // Slices, moments, low halves and workspaces of slots that have none yet.
   void ensure_state();
   // The gradients' sums of squares and non-finite counts, into report.tensors.
   void survey();

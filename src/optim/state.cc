@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -30,21 +31,25 @@ constexpr const char* kAfterRecipe = " lr_multiplier=";
 std::string type_name(Element element) { return element == Element::f64 ? "F64" : element == Element::f32 ? "F32" : "BF16"; }
 
 // All pieces of a slot's state with their sizes; the one list that state(), save() and load() share.
-struct Piece {
+struct StatePiece {
   std::string name, type;
   std::byte* data;
-  std::size_t bytes;
+  std::size_t size;  // of an entry
+  Slice kept;        // the entries that are here
+
+  std::size_t bytes() const { return (kept.last - kept.first) * size; }
 };
 
-std::vector<Piece> pieces(Slot& slot) {
-  std::vector<Piece> found;
+std::vector<StatePiece> pieces(Slot& slot) {
+  std::vector<StatePiece> found;
   found.reserve(4);
   const char* moment_names[] = {"m", "v"};
   for (int which = 0; which < slot.moments; ++which) {
-    found.push_back({moment_names[which], type_name(slot.moment), slot.moment_data[which], slot.count * size_of(slot.moment)});
+    found.push_back({moment_names[which], type_name(slot.moment), slot.moment_data[which], size_of(slot.moment), slot.own});
   }
-  if (slot.low != nullptr) found.push_back({"low", "I16", reinterpret_cast<std::byte*>(slot.low), slot.count * 2});
-  if (!slot.x0.empty()) found.push_back({"x0", type_name(slot.parameter.element), slot.x0.data(), slot.x0.size()});
+  if (slot.split && slot.count > 0) found.push_back({"low", "I16", reinterpret_cast<std::byte*>(slot.low), 2, slot.own});
+  const Element element = slot.parameter.element;
+  if (!slot.x0.empty()) found.push_back({"x0", type_name(element), slot.x0.data(), size_of(element), {0, slot.count}});
   return found;
 }
 
@@ -84,6 +89,58 @@ double fraction(const std::string& text, const std::string& key, const std::stri
   return base::to_number(key, text, kFraction);
 } catch (const Error& error) {
   throw error.within(file, Fault::data);
+}
+
+// A file that fits the slots in every respect, or an Error.
+class StateFile {
+ public:
+  StateFile(const std::filesystem::path& path, std::vector<Slot>& slots, const Routing& routing, const Options& options);
+
+  std::span<const std::byte> data(const Slot& slot, const StatePiece& piece) const {
+    return source_.data(source_.require(slot.parameter.name + "." + piece.name));
+  }
+  std::int64_t steps() const { return step_; }
+  std::int64_t steps_of(std::size_t slot) const { return steps_[slot]; }
+  double density(std::size_t slot) const { return densities_[slot]; }
+
+ private:
+  base::Safetensors source_;
+  std::int64_t step_ = 0;
+  std::vector<std::int64_t> steps_;
+  std::vector<double> densities_;
+};
+
+StateFile::StateFile(const std::filesystem::path& path, std::vector<Slot>& slots, const Routing& routing,
+                     const Options& options)
+    : source_(base::Safetensors::read(path)) {
+  const base::Metadata& metadata = source_.metadata();
+  const std::string file = path.string();
+  const auto format = metadata.find("format");
+  if (format == metadata.end() || format->second != kFormat) {
+    throw Error(Fault::data, fmt::format("{}: not an optimizer state written by cautious (no format '{}')", file, kFormat));
+  }
+  require_equal(file, "the options", entry(metadata, "options", file), identity(options));
+  step_ = whole_number(entry(metadata, "step", file), "step", file);
+  std::size_t found = 0;
+  for (Slot& slot : slots) {
+    const std::string& name = slot.parameter.name;
+    require_equal(file, "the recipe of '" + name + "'",
+                  optim::up_to_date(entry(metadata, name + ".recipe", file), kAfterRecipe),
+                  identity(slot, routing.groups[slot.group]));
+    steps_.push_back(whole_number(entry(metadata, name + ".t", file), name + ".t", file));
+    densities_.push_back(fraction(entry(metadata, name + ".density", file), name + ".density", file));
+    for (const StatePiece& piece : pieces(slot)) {
+      const base::TensorInfo& tensor = source_.require(name + "." + piece.name);
+      require_equal(file, "the type of '" + tensor.name + "'", tensor.type, piece.type);
+      require_equal(file, "the shape of '" + tensor.name + "'", fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
+                    fmt::format("[{}]", fmt::join(slot.parameter.shape, ", ")));
+      ++found;
+    }
+  }
+  if (found != source_.tensors().size() || metadata.size() != 3 + 3 * slots.size()) {
+    throw Error(Fault::data, fmt::format("{}: the file has state of {} tensors, this optimizer has {} tensors", file,
+                                         (metadata.size() - 3) / 3, slots.size()));
+  }
 }
 
 }  // namespace
@@ -143,13 +200,13 @@ void Optimizer::Parts::ensure_state() {
   for (std::size_t s = 0; s < slots.size(); ++s) {
     if (!slots[s].has_state) fresh.push_back(s);
   }
+  deal(fresh);
   std::vector<std::vector<std::size_t>> bytes;
   for (const std::size_t s : fresh) {
     const Slot& slot = slots[s];
-    const std::size_t moment = slot.count * size_of(slot.moment);
-    const bool split = slot.parameter.element == Element::bf16 && options.rounding == Rounding::split;
-    bytes.push_back({slot.moments > 0 ? moment : 0, slot.moments > 1 ? moment : 0, split ? slot.count * 2 : 0,
-                     slot.whole_tensor ? slot.count * size_of(compute_element(slot)) : 0});
+    const std::size_t count = slot.own.last - slot.own.first, moment = count * size_of(slot.moment);
+    bytes.push_back({slot.moments > 0 ? moment : 0, slot.moments > 1 ? moment : 0, slot.split ? count * 2 : 0,
+                     slot.whole_tensor ? count * size_of(compute_element(slot)) : 0});
   }
   const auto blocks = arena.allocate(bytes);
   for (std::size_t i = 0; i < fresh.size(); ++i) {
@@ -167,7 +224,9 @@ std::vector<StateTensor> Optimizer::state(std::size_t tensor) const {
   (void)steps_of(tensor);  // refuses an index out of range
   parts_->ensure_state();
   std::vector<StateTensor> found;
-  for (const Piece& piece : pieces(parts_->slots[tensor])) found.push_back({piece.name, piece.type, piece.data, piece.bytes});
+  for (const StatePiece& piece : pieces(parts_->slots[tensor])) {
+    found.push_back({piece.name, piece.type, piece.data, piece.bytes()});
+  }
   return found;
 }
 
@@ -180,68 +239,74 @@ void Optimizer::set_steps(std::size_t tensor, std::int64_t t) {
 void Optimizer::save(const std::filesystem::path& path) const {
   Parts& p = *parts_;
   p.ensure_state();
-  std::vector<base::TensorToWrite> tensors;
+  struct Kept {
+    Slot* slot;
+    StatePiece piece;
+  };
+  std::vector<Kept> all;
+  std::vector<base::TensorInfo> tensors;
   base::Metadata metadata{{"format", kFormat}, {"options", identity(p.options)}, {"step", std::to_string(p.report.step)}};
   for (Slot& slot : p.slots) {
     const std::string& name = slot.parameter.name;
     metadata[name + ".recipe"] = identity(slot, p.routing.groups[slot.group]);
     metadata[name + ".t"] = std::to_string(slot.t);
     metadata[name + ".density"] = base::to_text(density_of(slot));
-    for (const Piece& piece : pieces(slot)) {
-      tensors.push_back({name + "." + piece.name, piece.type, slot.parameter.shape, {piece.data, piece.bytes}});
+    for (StatePiece& piece : pieces(slot)) {
+      tensors.push_back({name + "." + piece.name, piece.type, slot.parameter.shape, 0, slot.count * piece.size});
+      all.push_back({&slot, std::move(piece)});
     }
   }
-  base::write_safetensors(path, tensors, metadata);
+  const Share& share = p.options.share;
+  const auto fill = [&](std::size_t i, std::span<std::byte> bytes) {
+    const auto& [slot, piece] = all[i];
+    if (piece.bytes() > 0) std::memcpy(bytes.data() + piece.kept.first * piece.size, piece.data, piece.bytes());
+    if (share.ranks == 1) return;
+    std::vector<Piece> slices;
+    optim::add_pieces(*slot, bytes.data(), piece.size, slices);
+    share.exchange(slices);
+  };
+  if (share.rank == 0) {
+    base::write_safetensors(path, tensors, metadata, fill);
+    return;
+  }
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    bytes.resize(tensors[i].end);
+    fill(i, bytes);
+  }
 }
 
 void Optimizer::load(const std::filesystem::path& path) {
   Parts& p = *parts_;
   p.ensure_state();
-  const base::Safetensors source = base::Safetensors::read(path);
-  const base::Metadata& metadata = source.metadata();
-  const std::string file = path.string();
-  const auto format = metadata.find("format");
-  if (format == metadata.end() || format->second != kFormat) {
-    throw Error(Fault::data, fmt::format("{}: not an optimizer state written by cautious (no format '{}')", file, kFormat));
-  }
-  require_equal(file, "the options", entry(metadata, "options", file), identity(p.options));
-  const std::int64_t step = whole_number(entry(metadata, "step", file), "step", file);
-
-  struct Copy {
-    std::byte* to;
-    std::span<const std::byte> from;
+  std::optional<const StateFile> source;  // where it is read
+  if (p.options.share.rank == 0) source.emplace(path, p.slots, p.routing, p.options);
+  const auto from_first = [&](std::span<std::byte> bytes) {
+    const Piece piece{0, bytes.data(), bytes.size()};
+    if (p.options.share.ranks > 1) p.options.share.exchange({&piece, 1});
   };
-  std::vector<Copy> copies;
-  std::vector<std::int64_t> steps;
-  std::vector<double> densities;
-  for (Slot& slot : p.slots) {
-    const std::string& name = slot.parameter.name;
-    require_equal(file, "the recipe of '" + name + "'",
-                  optim::up_to_date(entry(metadata, name + ".recipe", file), kAfterRecipe),
-                  identity(slot, p.routing.groups[slot.group]));
-    steps.push_back(whole_number(entry(metadata, name + ".t", file), name + ".t", file));
-    densities.push_back(fraction(entry(metadata, name + ".density", file), name + ".density", file));
-    for (const Piece& piece : pieces(slot)) {
-      const base::TensorInfo& tensor = source.require(name + "." + piece.name);
-      require_equal(file, "the type of '" + tensor.name + "'", tensor.type, piece.type);
-      require_equal(file, "the shape of '" + tensor.name + "'", fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
-                    fmt::format("[{}]", fmt::join(slot.parameter.shape, ", ")));
-      copies.push_back({piece.data, source.data(tensor)});
-    }
-  }
-  if (copies.size() != source.tensors().size() || metadata.size() != 3 + 3 * p.slots.size()) {
-    throw Error(Fault::data, fmt::format("{}: the file has state of {} tensors, this optimizer has {} tensors", file,
-                                         (metadata.size() - 3) / 3, p.slots.size()));
-  }
-
-  for (const Copy& copy : copies) {
-    if (!copy.from.empty()) std::memcpy(copy.to, copy.from.data(), copy.from.size());
-  }
+  const auto number_from_first = [&](auto number) {
+    from_first(std::as_writable_bytes(std::span(&number, 1)));
+    return number;
+  };
+  std::vector<std::byte> bytes;
   for (std::size_t s = 0; s < p.slots.size(); ++s) {
-    p.slots[s].t = steps[s];
-    if (double* density = density_in(p.slots[s].decay)) *density = densities[s];
+    Slot& slot = p.slots[s];
+    for (const StatePiece& piece : pieces(slot)) {
+      std::span<const std::byte> all = source ? source->data(slot, piece) : std::span<const std::byte>();
+      if (p.options.share.ranks > 1) {
+        bytes.resize(slot.count * piece.size);
+        std::ranges::copy(all, bytes.begin());
+        from_first(bytes);
+        all = bytes;
+      }
+      if (piece.bytes() > 0) std::memcpy(piece.data, all.data() + piece.kept.first * piece.size, piece.bytes());
+    }
+    slot.t = number_from_first(source ? source->steps_of(s) : 0);
+    const double density = number_from_first(source ? source->density(s) : 0);
+    if (double* own = density_in(slot.decay)) *own = density;
   }
-  p.report.step = step;
+  p.report.step = number_from_first(source ? source->steps() : 0);
 }
 
 }  // namespace cautious

@@ -32,12 +32,13 @@ void check(const StepInput& input, std::size_t tensors) {
 }
 
 // Chunks of the slots taking part: elementwise ones in `plan`, whole-tensor ones in `whole_plan`.
-void make_plans(std::vector<optim::Slot>& slots, const std::vector<char>& taking_part, int threads, optim::Plan& plan,
-                optim::Plan& whole_plan) {
+void make_plans(std::vector<optim::Slot>& slots, const std::vector<char>& taking_part, const Options& options,
+                optim::Plan& plan, optim::Plan& whole_plan) {
+  const int rank = options.share.rank, threads = optim::thread_count(options);
   std::vector<char> whole(slots.size());
   for (std::size_t s = 0; s < slots.size(); ++s) whole[s] = taking_part[s] != 0 && slots[s].whole_tensor;
-  plan = optim::make_plan(slots, taking_part, threads);
-  whole_plan = optim::make_plan(slots, whole, threads);
+  plan = optim::make_plan(slots, taking_part, rank, threads);
+  whole_plan = optim::make_plan(slots, whole, rank, threads);
 }
 
 // What all tensors of a group and compute type at step t have in common.
@@ -68,11 +69,13 @@ void Optimizer::Parts::survey() {
   for (Tally& tally : report.tensors) tally = {};
   optim::parallel(options, plan.jobs.size(), [this](std::size_t j) {
     for (std::size_t c = plan.jobs[j].first; c < plan.jobs[j].last; ++c) {
+      if (!is_own(plan.chunks[c])) continue;
       kernels::Counted fresh;
       fresh.g2 = optim::survey_chunk(*kernels, slots[plan.chunks[c].slot], plan.chunks[c], fresh.nonfinite);
       counted[c] = fresh;
     }
   });
+  exchange_counts();
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     Tally& tally = report.tensors[plan.chunks[c].slot];
     tally.g2 += counted[c].g2;
@@ -155,6 +158,10 @@ void Optimizer::Parts::add_up() {
 void Optimizer::Parts::run_job(const optim::Job& job) {
   for (std::size_t c = job.first; c < job.last;) {
     const optim::Chunk& chunk = plan.chunks[c];
+    if (!is_own(chunk)) {
+      ++c;
+      continue;
+    }
     const optim::Slot& slot = slots[chunk.slot];
     const optim::Coefficients* common = shared[chunk.slot];
     if (common->walk == nullptr) {
@@ -170,7 +177,7 @@ void Optimizer::Parts::run_job(const optim::Job& job) {
     // Small tensors that have everything in common go together.
     std::size_t end = c + 1;
     const auto small = [&](std::size_t i) {
-      return plan.chunks[i].count <= kernels::kTile && shared[plan.chunks[i].slot] == common;
+      return plan.chunks[i].count <= kernels::kTile && shared[plan.chunks[i].slot] == common && is_own(plan.chunks[i]);
     };
     if (small(c)) {
       while (end < job.last && end - c < optim::kMostWalked && small(end)) ++end;
@@ -188,7 +195,7 @@ const StepReport& Optimizer::step(const StepInput& input) {
   p.taking_part.resize(count);
   for (std::size_t s = 0; s < count; ++s) p.taking_part[s] = p.slots[s].parameter.g != nullptr || p.slots[s].count == 0;
   if (p.planned != p.taking_part) {
-    make_plans(p.slots, p.taking_part, optim::thread_count(p.options), p.plan, p.whole_plan);
+    make_plans(p.slots, p.taking_part, p.options, p.plan, p.whole_plan);
     p.counted.resize(p.plan.chunks.size() + p.whole_plan.chunks.size());
     p.plan_whole_tensors();
     p.moves.resize(count);
@@ -224,6 +231,8 @@ const StepReport& Optimizer::step(const StepInput& input) {
   optim::parallel(p.options, p.plan.jobs.size(), [&p](std::size_t j) { p.run_job(p.plan.jobs[j]); });
   std::fill(p.counted.begin() + static_cast<std::ptrdiff_t>(p.plan.chunks.size()), p.counted.end(), kernels::Counted{});
   p.finish_whole_tensors();
+  p.exchange_counts();
+  p.exchange_moves();
 
   p.report.step += 1;
   p.add_up();

@@ -29,22 +29,23 @@ class Tiles {
 
   T* moment(int which, std::size_t at, std::size_t n) {
     if (which >= slot_.moments) return nullptr;
-    return load(slot_.moment, slot_.moment_data[which], at, n, moment_[which]);
+    return load(slot_.moment, slot_.moment_data[which], at - slot_.own.first, n, moment_[which]);
   }
 
   void store_moments(std::size_t at, std::size_t n) {
     if constexpr (!direct && sizeof(T) == sizeof(float)) {
       if (slot_.moment != Element::bf16) return;
       for (int which = 0; which < slot_.moments; ++which) {
-        kernels_.bf16.store_nearest(moment_[which], reinterpret_cast<std::uint16_t*>(slot_.moment_data[which]) + at, n);
+        auto* const kept = reinterpret_cast<std::uint16_t*>(slot_.moment_data[which]) + (at - slot_.own.first);
+        kernels_.bf16.store_nearest(moment_[which], kept, n);
       }
     }
   }
 
   T* parameter(std::size_t at, std::size_t n) {
     if constexpr (!direct && sizeof(T) == sizeof(float)) {
-      if (slot_.low != nullptr) {
-        kernels_.bf16.load_split(high() + at, slot_.low + at, x_, n);
+      if (slot_.split) {
+        kernels_.bf16.load_split(high() + at, low(at), x_, n);
         return x_;
       }
     }
@@ -54,8 +55,8 @@ class Tiles {
   void store_parameter(const Options& options, std::size_t at, std::size_t n) {
     if constexpr (!direct && sizeof(T) == sizeof(float)) {
       if (slot_.parameter.element != Element::bf16) return;
-      if (slot_.low != nullptr) {
-        kernels_.bf16.store_split(x_, high() + at, slot_.low + at, n);
+      if (slot_.split) {
+        kernels_.bf16.store_split(x_, high() + at, low(at), n);
       } else if (options.rounding == Rounding::stochastic) {
         kernels_.bf16.store_stochastic(x_, high() + at, n, slot_.rounding, at);
       } else {
@@ -86,6 +87,7 @@ class Tiles {
   }
 
   std::uint16_t* high() const { return static_cast<std::uint16_t*>(slot_.parameter.x); }
+  std::int16_t* low(std::size_t at) const { return slot_.low + (at - slot_.own.first); }
 
   const kernels::Kernels& kernels_;
   const kernels::Table<T>& table_;
@@ -174,7 +176,7 @@ void fill_and_apply(const kernels::Kernels& kernels, const Slot& slot, const Rec
 kernels::WalkRun walk_of(const kernels::Kernels& kernels, const Slot& slot, const Recipe& recipe, const Options& options,
                          const Move& move) {
   const Element element = slot.parameter.element;
-  if (element == Element::f64 || slot.parameter.gradient != element || slot.moment != Element::f32 || slot.low != nullptr ||
+  if (element == Element::f64 || slot.parameter.gradient != element || slot.moment != Element::f32 || slot.split ||
       slot.whole_tensor || move.g_scale != 1 || move.by_momentum || move.projects) {
     return nullptr;
   }
@@ -192,7 +194,8 @@ void walk(kernels::WalkRun run, const Move& move, std::span<const Slot> slots, s
     const Slot& slot = slots[chunk.slot];
     const std::size_t offset = chunk.first * size_of(slot.parameter.element);
     const auto moment = [&](int which) {
-      return which < slot.moments ? reinterpret_cast<float*>(slot.moment_data[which]) + chunk.first : nullptr;
+      if (which >= slot.moments) return static_cast<float*>(nullptr);
+      return reinterpret_cast<float*>(slot.moment_data[which]) + (chunk.first - slot.own.first);
     };
     list[c] = {static_cast<std::byte*>(slot.parameter.x) + offset,
                static_cast<const std::byte*>(slot.parameter.g) + offset,

@@ -55,7 +55,7 @@ void optim::find_odds(SizeBins& bins) {
 void Optimizer::Parts::plan_whole_tensors() {
   whole.clear();
   for (const optim::Chunk& chunk : whole_plan.chunks) {
-    if (whole.empty() || whole.back() != chunk.slot) whole.push_back(chunk.slot);
+    if (is_own(chunk) && (whole.empty() || whole.back() != chunk.slot)) whole.push_back(chunk.slot);
   }
   chunk_dots.resize(whole_plan.chunks.size());
   slot_dots.resize(slots.size());
@@ -87,7 +87,9 @@ void Optimizer::Parts::finish_whole_tensors() {
   if (whole_plan.chunks.empty()) return;
   const auto each_chunk = [this](const auto& body) {
     optim::parallel(options, whole_plan.jobs.size(), [&](std::size_t j) {
-      for (std::size_t c = whole_plan.jobs[j].first; c < whole_plan.jobs[j].last; ++c) body(c);
+      for (std::size_t c = whole_plan.jobs[j].first; c < whole_plan.jobs[j].last; ++c) {
+        if (is_own(whole_plan.chunks[c])) body(c);
+      }
     });
   };
   std::vector<Dots>& dots = slot_dots;
@@ -98,6 +100,7 @@ void Optimizer::Parts::finish_whole_tensors() {
     });
     std::fill(dots.begin(), dots.end(), Dots{});
     for (std::size_t c = 0; c < whole_plan.chunks.size(); ++c) {
+      if (!is_own(whole_plan.chunks[c])) continue;
       Dots& sum = dots[whole_plan.chunks[c].slot];
       sum.u2 += chunk_dots[c].u2;
       sum.ux += chunk_dots[c].ux;

@@ -33,14 +33,16 @@ constexpr std::size_t kSmallestJob = 5'000, kLargestJob = 64 * 1024;
 
 }  // namespace
 
-Plan make_plan(std::span<const Slot> slots, std::span<const char> takes_part, int threads) {
+Plan make_plan(std::span<const Slot> slots, std::span<const char> takes_part, int rank, int threads) {
   Plan plan;
   std::size_t total = 0;
   for (std::size_t s = 0; s < slots.size(); ++s) {
     if (takes_part[s] == 0) continue;
-    total += slots[s].count;
+    total += slots[s].own.last - slots[s].own.first;
+    int owner = 0;
     for (std::size_t first = 0; first < slots[s].count; first += kChunk) {
-      plan.chunks.push_back({s, first, std::min(kChunk, slots[s].count - first)});
+      while (first >= slots[s].slices[static_cast<std::size_t>(owner)].last) ++owner;
+      plan.chunks.push_back({s, first, std::min(kChunk, slots[s].count - first), owner});
     }
   }
   const std::size_t target = std::clamp(total / (8 * static_cast<std::size_t>(threads)), kSmallestJob, kLargestJob);
@@ -50,7 +52,7 @@ Plan make_plan(std::span<const Slot> slots, std::span<const char> takes_part, in
       plan.jobs.push_back({c, c});
       filled = 0;
     }
-    filled += plan.chunks[c].count;
+    if (plan.chunks[c].owner == rank) filled += plan.chunks[c].count;
     plan.jobs.back().last = c + 1;
   }
   return plan;

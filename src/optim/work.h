@@ -19,6 +19,7 @@ namespace cautious::optim {
 struct Slot {
   Parameter parameter;
   std::size_t count = 0;  // coordinates
+  Slice own;              // those that this rank moves; moments and low begin at the first
   std::size_t group = 0;
   std::int64_t t = 0;  // steps taken
   std::byte* moment_data[2] = {nullptr, nullptr};
@@ -29,11 +30,13 @@ struct Slot {
   bool whole_tensor = false;  // the direction or the decay needs all of u before any of x moves
   bool looks_first = false;   // the decay does
   bool random = false;        // the decay is
+  bool split = false;         // has low
   bool has_state = false;     // moments, low and u are allocated
   std::byte* u = nullptr;     // workspace of a whole-tensor direction, in the compute type
   std::uint64_t name_hash = 0;
   Decay decay;                // the recipe's; the density may be its own
   std::vector<std::byte> x0;  // anchor, in the parameter's element type
+  std::vector<Slice> slices;  // of each rank; known with the state
 };
 
 // f64 computes in f64, everything else in f32.
@@ -55,9 +58,10 @@ struct Move {
 };
 
 // Tensors are cut into chunks of fixed size (sums are added chunk by chunk, so bits do not depend on the number of threads),
-// chunks are gathered into jobs that are worth a thread's while.
+// chunks are gathered into jobs that are worth a thread's while. All ranks have all chunks, and jobs of their own.
 struct Chunk {
   std::size_t slot, first, count;
+  int owner;
 };
 
 struct Job {
@@ -71,8 +75,8 @@ struct Plan {
 
 inline constexpr std::size_t kChunk = 16 * 1024;  // coordinates; a multiple of the tile
 
-// Chunks of the slots for which `takes_part` is set.
-Plan make_plan(std::span<const Slot> slots, std::span<const char> takes_part, int threads);
+// Chunks of the slots for which `takes_part` is set. A job is worked through by those who skip the chunks of other ranks.
+Plan make_plan(std::span<const Slot> slots, std::span<const char> takes_part, int rank, int threads);
 
 // Sets flush-to-zero and denormals-are-zero for the current thread and restores the caller's mode at the end of the scope.
 // Moments of rows without gradient decay into denormals and would slow a step down threefold.
