@@ -208,13 +208,14 @@ Outcome run(const Command& command) {
 
 Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                  const std::filesystem::path& log) {
-  const File output = opened(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
-  const Started started =
-      begin({arguments, with_ours(environment), nullptr, output.number(), output.number(), Start::Group::own});
+  std::optional<File> file;
+  if (!log.empty()) file.emplace(opened(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND));
+  const int output = file ? file->number() : STDOUT_FILENO, errors = file ? file->number() : STDERR_FILENO;
+  const Started started = begin({arguments, with_ours(environment), nullptr, output, errors, Start::Group::own});
   id_ = started.id;
   if (started.error == 0) return;
   const std::string complaint = cannot_start(arguments.front(), started.error) + "\n";
-  [[maybe_unused]] const ssize_t told = ::write(output.number(), complaint.data(), complaint.size());
+  [[maybe_unused]] const ssize_t told = ::write(errors, complaint.data(), complaint.size());
 }
 
 Process::~Process() {

@@ -26,12 +26,13 @@ struct Outcome {
 // An output that cannot be written is an Error(Fault::failure).
 Outcome run(const Command& command);
 
-// Its output and errors go to a log. It is in a process group of its own, so that Ctrl-C in the terminal reaches this process
-// alone.
+// Its output and errors go to a log, or where this process's own go. It is in a process group of its own, so that Ctrl-C in the
+// terminal reaches this process alone.
 class Process {
  public:
-  // `environment`: "NAME=value", before this process's own. A log that cannot be written and a system without room for another
-  // process are an Error(Fault::failure); a program that cannot be executed ends with 127, and the log says why.
+  // `environment`: "NAME=value", before this process's own. An empty log: none. One that cannot be written and a system without
+  // room for another process are an Error(Fault::failure); a program that cannot be executed ends with 127, and the log says
+  // why.
   Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
           const std::filesystem::path& log);
   ~Process();  // SIGTERM, then waits

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
       "  cautious train --help";
   return run_program(argc, argv, kExamples, [argv](CLI::App& app, Verb& chosen) {
     add_forwarded(app, "train", kTrainLine, "cautious-train", chosen, argv);
+    add_launch(app, chosen);
     add_forwarded(app, "finetune", kFinetuneLine, "cautious-train", chosen, argv);
     add_forwarded(app, "sample", kSampleLine, "cautious-train", chosen, argv);
     add_forwarded(app, "eval", kEvalLine, "cautious-train", chosen, argv);

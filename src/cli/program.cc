@@ -129,8 +129,6 @@ int show(const std::string& text) {
   return kDone;
 }
 
-int code_of(Fault fault) { return fault == Fault::usage ? kUsage : fault == Fault::data ? kData : kFailure; }
-
 int run(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
   CLI::App app("Train neural networks with cautious weight decay, and find out whether it helps.", "cautious");
   app.formatter(std::make_shared<ExamplesFirst>());
@@ -179,6 +177,8 @@ int run_program(int argc, char** argv, const char* examples, const std::function
     return complain(kFailure, error.what());
   }
 }
+
+int code_of(Fault fault) { return fault == Fault::usage ? kUsage : fault == Fault::data ? kData : kFailure; }
 
 std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& verb) {
   const std::vector<std::string> arguments = verb.remaining();

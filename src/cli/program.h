@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <cautious/error.h>
+
 #include "cli/verbs.h"
 
 namespace cautious::cli {
@@ -14,6 +16,9 @@ namespace cautious::cli {
 // Builds the command line with `add_verbs` and `examples`, parses it and runs the chosen verb. Returns the exit code:
 // 0 done, 1 the machine failed, 2 the command line, 3 the data, 130/143 interrupted.
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs);
+
+// The exit code of an Error.
+int code_of(Fault fault);
 
 // What is left of a verb's arguments, keys of a run: --section.key=value or --section.key value. Anything else is an Error.
 std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& verb);

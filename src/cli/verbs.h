@@ -15,6 +15,7 @@ namespace cautious::cli {
 using Verb = std::function<int()>;
 
 // Those of `cautious`.
+void add_launch(CLI::App& app, Verb& chosen);
 void add_replay(CLI::App& app, Verb& chosen);
 CLI::App& add_bench(CLI::App& app, Verb& chosen);
 void add_tokenize(CLI::App& app, Verb& chosen);

@@ -91,24 +91,35 @@ Evaluation evaluate(Transformer& model, const EvaluationSet& set, std::int64_t b
   return evaluate(model, windows_of(set), batch, between);
 }
 
-Evaluation evaluate(Transformer& model, const Windows& set, std::int64_t batch,
-                    const std::function<void(double part)>& between) {
+Evaluation evaluate(Transformer& model, const Windows& set, std::int64_t batch, const std::function<void(double part)>& between,
+                    const Share& share) {
   check_set(model.config(), set, batch);
   const at::NoGradGuard no_grad;
   const std::int64_t windows = set.count;
   const std::size_t length = static_cast<std::size_t>(set.length);
   double nats = 0, bytes = 0;
   std::int64_t targets = 0, correct = 0;
-  for (std::int64_t first = 0; first < windows; first += batch) {
-    const std::int64_t count = std::min(batch, windows - first);
-    const at::Tensor windows_of_batch = at::empty({3, count, set.length}, at::kLong);
-    const at::Tensor tokens = windows_of_batch[0], target = windows_of_batch[1], starts = windows_of_batch[2];
+  for (std::int64_t first = 0; first < windows; first += batch * share.ranks) {
+    // A batch of each rank.
+    const std::int64_t count = std::min(batch * share.ranks, windows - first);
+    const at::Tensor windows_of_round = at::empty({3, count, set.length}, at::kLong);
+    const at::Tensor tokens = windows_of_round[0], target = windows_of_round[1], starts = windows_of_round[2];
     auto* const outputs = target.data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < count; ++i) {
       const auto row = [&](const at::Tensor& of) { return std::span(of.data_ptr<std::int64_t>() + i * set.length, length); };
       set.copy(static_cast<std::size_t>(first + i), row(tokens), row(target), row(starts));
     }
-    const std::vector<Row> rows = judge_all(model, model.hidden(tokens, starts), outputs);
+    std::vector<Row> rows(static_cast<std::size_t>(count) * length);
+    std::vector<Piece> pieces;
+    for (int rank = 0; rank * batch < count; ++rank) {
+      const std::int64_t from = rank * batch, size = std::min(batch, count - from);
+      Row* const own = rows.data() + from * set.length;
+      pieces.push_back({rank, own, static_cast<std::size_t>(size) * length * sizeof *own});
+      if (rank != share.rank) continue;
+      const at::Tensor hidden = model.hidden(tokens.narrow(0, from, size), starts.narrow(0, from, size));
+      std::ranges::copy(judge_all(model, hidden, outputs + from * set.length), own);
+    }
+    if (share.ranks > 1) share.exchange(pieces);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (outputs[i] < 0) continue;
       nats += rows[i].nats;

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <cautious/optimizer.h>
+
 #include "data/corpus.h"
 #include "model/transformer.h"
 
@@ -44,9 +46,10 @@ struct Windows {
 Windows windows_of(const EvaluationSet& set);
 
 // Batches of `batch` windows; what is predicted in a document depends on that document alone. Sums are in double and in the
-// windows' order: the same for any batch. `between` is called between batches with the part done.
+// windows' order: the same for any batch and for any number of ranks, which take turns. `between` is called between batches
+// with the part done.
 Evaluation evaluate(Transformer& model, const Windows& windows, std::int64_t batch,
-                    const std::function<void(double part)>& between = {});
+                    const std::function<void(double part)>& between = {}, const Share& share = {});
 Evaluation evaluate(Transformer& model, const EvaluationSet& set, std::int64_t batch,
                     const std::function<void(double part)>& between = {});
 

@@ -85,6 +85,7 @@ struct RunConfig {
     double ema = 0;
     std::uint64_t seed = 0;
     int threads = 0;
+    std::int64_t timeout = 300;  // seconds
   } train;
   struct Eval {
     std::int64_t every = 200;

@@ -102,7 +102,10 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
             Field{"grad_accum", &T::grad_accum, kExamples, "chunks of a batch, one after another; divides batch_size"});
   if (!image) train.add(Field{"seq_len", &T::seq_len, Range{0, 1e9, false, false}, "tokens of a sequence; 0: model.context"});
   train.add(Field{"ema", &T::ema, kMomentum, "of an average of the weights, which is evaluated instead; 0: none"}, seed,
-            Field{"threads", &T::threads, Range{0, 1024, false, false}, "0: as many as there are cores"});
+            Field{"threads", &T::threads, Range{0, 1024, false, false},
+                  "of each rank; 0: as many as there are cores, shared by the ranks of a machine"},
+            Field{"timeout", &T::timeout, Range{1, 1e6, false, false},
+                  "seconds after which a rank that is not heard of, or does nothing, ends the run"});
 }
 
 void add_records(std::vector<Key>& keys, const RunConfig& config) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/stack.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "data/images/loader.h"
+#include "model/ops/ops.h"
 #include "model/vision/classifier.h"
 #include "model/vision/evaluate.h"
 #include "run/run_data.h"
@@ -27,8 +30,10 @@ constexpr std::size_t kMistakes = 40;  // that a report shows
 
 class ImageTask : public Task {
  public:
-  ImageTask(const run::RunConfig& config, data::ImageData data)
+  ImageTask(const run::RunConfig& config, ranks::World& world, data::ImageData data)
       : config_(config),
+        world_(world),
+        rows_(rows_of(config, world)),
         data_(std::move(data)),
         view_{model::image_size(config.model.image), data::normalization_of(*data_.train)},
         loader_(*data_.train, {.view = view_,
@@ -47,6 +52,7 @@ class ImageTask : public Task {
     return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(data_.train->size());
   }
   double add_gradients(std::int64_t step) override;
+  void join() override;
   Evaluation evaluate() override;
   void describe(const std::filesystem::path& folder) const override {
     base::write_atomically(folder / "config.json",
@@ -61,18 +67,26 @@ class ImageTask : public Task {
 
  private:
   run::RunConfig config_;
+  ranks::World& world_;
+  Rows rows_;
   data::ImageData data_;
   data::View view_;
   data::Loader loader_;
   std::shared_ptr<model::Classifier> model_;
   model::ImageEvaluation last_;
   std::vector<std::string> notices_;
-  std::size_t bad_ = 0;  // images named so far
+  std::size_t bad_ = 0;             // images named so far
+  std::int64_t passes_ = 0;         // forward passes of the step
+  std::vector<at::Tensor> before_;  // buffers before them, where other ranks make some too
 };
 
 // As in text, a chunk weighs as its images that count.
 double ImageTask::add_gradients(std::int64_t step) {
-  const std::int64_t chunk = config_.train.batch_size / config_.train.grad_accum;
+  passes_ = 0;
+  before_.clear();
+  if (world_.ranks() > 1) {
+    for (const at::Tensor& buffer : model_->buffers()) before_.push_back(buffer.clone());
+  }
   const data::ImageBatch& batch = loader_.batch(step);
   const at::Tensor images = model::images_of(batch, view_.size, model::channels(config_.model.image));
   const auto whole = [&](const std::vector<std::int64_t>& values) {
@@ -87,14 +101,15 @@ double ImageTask::add_gradients(std::int64_t step) {
   const std::int64_t all = readable(0, batch.count);
   if (all == 0) throw Error(Fault::data, fmt::format("step {}: none of its {} images can be read", step + 1, batch.count));
   double loss = 0;
-  for (std::int64_t first = 0; first < batch.count; first += chunk) {
-    const std::int64_t count = readable(first, chunk);
+  for (std::int64_t first = rows_.first; first < rows_.first + rows_.count; first += rows_.chunk) {
+    const std::int64_t count = readable(first, rows_.chunk);
     if (count == 0) continue;
     const auto key = base::mix64(config_.train.seed + base::kGolden) + static_cast<std::uint64_t>(step * batch.count + first);
     model_->set_random(base::mix64(key));
-    const auto part = [&](const at::Tensor& tensor) { return tensor.narrow(0, first, chunk); };
+    const auto part = [&](const at::Tensor& tensor) { return tensor.narrow(0, first, rows_.chunk); };
     const at::Tensor mean =
         model::image_loss(model_->logits(part(images)), part(label), part(other), part(share), config_.augment.smoothing);
+    ++passes_;
     const double weight = static_cast<double>(count) / static_cast<double>(all);
     loss += weight * mean.item<double>();
     if (!std::isfinite(loss)) return loss;
@@ -103,9 +118,37 @@ double ImageTask::add_gradients(std::int64_t step) {
   return loss;
 }
 
+// A pass moves a running statistic r to (1 - m) r + m s. Where all passes lead in turn follows from where each rank's own led.
+void ImageTask::join() {
+  if (before_.empty()) return;
+  const std::vector<at::Tensor> buffers = model_->buffers();
+  std::vector<at::Tensor> of_ranks;  // [ranks, ...] of each buffer
+  std::vector<Piece> pieces;
+  for (const at::Tensor& buffer : buffers) {
+    const at::Tensor all = of_ranks.emplace_back(at::stack(std::vector<at::Tensor>(world_.ranks(), buffer)));
+    for (int rank = 0; rank < world_.ranks(); ++rank) pieces.push_back({rank, all[rank].data_ptr(), all[rank].nbytes()});
+  }
+  world_.exchange(pieces);
+  const std::vector<std::int64_t> passes = world_.gather(passes_);
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (!buffers[i].is_floating_point()) {  // how many batches were seen
+      buffers[i].copy_(before_[i] + std::accumulate(passes.begin(), passes.end(), std::int64_t{0}));
+      continue;
+    }
+    const at::Tensor before = before_[i].to(at::kDouble);
+    at::Tensor joined = before;
+    for (int rank = 0; rank < world_.ranks(); ++rank) {
+      const double kept = std::pow(1 - model::ops::kBatchMomentum, passes[static_cast<std::size_t>(rank)]);
+      joined = of_ranks[i][rank].to(at::kDouble) + kept * (joined - before);
+    }
+    buffers[i].copy_(joined);
+  }
+}
+
 Evaluation ImageTask::evaluate() {
   const bool first = last_.images == 0;
-  last_ = model::evaluate(*model_, *data_.validation, view_, {.most = config_.eval.images, .workers = config_.data.workers});
+  last_ = model::evaluate(*model_, *data_.validation, view_,
+                          {.most = config_.eval.images, .workers = config_.data.workers, .share = world_.share()});
   const std::int64_t bad = std::ssize(last_.predictions) - last_.images;
   if (first && bad > 0) notices_.push_back(fmt::format("{} validation images cannot be read and do not count", bad));
   return {{last_.loss, last_.error(), last_.top5_error()}, last_.images};
@@ -120,8 +163,8 @@ std::vector<std::string> ImageTask::notices() {
 
 }  // namespace
 
-std::unique_ptr<Task> make_image_task(const run::RunConfig& config, const Progress& progress) {
-  return std::make_unique<ImageTask>(config, run::open_image_data(config, progress));
+std::unique_ptr<Task> make_image_task(const run::RunConfig& config, ranks::World& world, const Progress& progress) {
+  return std::make_unique<ImageTask>(config, world, run::open_image_data(config, progress));
 }
 
 }  // namespace cautious::train

@@ -1,15 +1,13 @@
 // The loop over steps: what is due after each, and how a run ends.
 #include "train/run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <fstream>
-#include <limits>
 #include <memory>
 #include <optional>
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <cautious/error.h>
@@ -28,61 +26,21 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::vector<std::string> tensor_names(const run::RunConfig& config) {
-  std::vector<std::string> names;
-  for (const model::Shape& shape : run::parameter_shapes(config)) names.push_back(shape.name);
-  return names;
-}
-
-// Parameters, gradients, moments and the activations of one chunk of a step, in bytes.
-double memory_needed(const run::RunConfig& config) {
-  const std::int64_t chunk = config.train.batch_size / config.train.grad_accum;
-  if (config.task == run::TaskKind::image) {
-    const model::ImageModelSize size = size_of(config.model.image, chunk);
-    return run::parameter_bytes(config) + static_cast<double>(size.activation_bytes);
-  }
-  const model::ModelSize size = size_of(config.model.shape, chunk, run::sequence_length(config), config.model.recompute);
-  return run::parameter_bytes(config) + static_cast<double>(size.activation_bytes);
-}
-
-void check_memory(const run::RunConfig& config) {
-  constexpr double kGiB = 1024.0 * 1024 * 1024;
-  const double needed = memory_needed(config), available = memory_available();
-  if (needed <= available) return;
-  const bool image = config.task == run::TaskKind::image;
-  throw Error(
-      Fault::usage,
-      fmt::format(
-          "train.batch_size {} in {} chunk{}{} needs about {:.1f} GiB, but {:.1f} GiB are available; raise "
-          "train.grad_accum, {}",
-          config.train.batch_size, config.train.grad_accum, config.train.grad_accum == 1 ? "" : "s",
-          image ? "" : fmt::format(" of {} tokens", run::sequence_length(config)), needed / kGiB, available / kGiB,
-          image ? "or lower train.batch_size" : "set model.recompute=true, or lower train.batch_size or train.seq_len"));
-}
-
-// What the task is made from: when a run continues, weights and tokenizer are those of its checkpoint, and the model that it
-// started from is not needed, except under adapters.
-run::RunConfig with_checkpoint(const RunRequest& request) {
-  run::RunConfig config = request.config;
-  if (!request.resume || config.model.from.empty() || config.lora.rank > 0) return config;
-  const auto saved = run::list_checkpoints(request.out / "checkpoints");
-  if (saved.empty()) return config;
-  config.model.from.clear();
-  config.data.tokenizer = (saved.back().path / "tokenizer.json").string();
-  return config;
-}
-
 // One run from its first or next step to its end.
 class Run {
  public:
-  Run(const RunRequest& request, const RunWatch& watch, Task& task, const run::RunDirectory& directory);
+  // The directory is the first rank's; null in others, which keep no files.
+  Run(const RunRequest& request, const RunWatch& watch, ranks::World& world, Task& task, const run::RunDirectory* directory);
   RunResult go();
 
  private:
-  void load(const std::vector<run::CheckpointInfo>& saved);
+  void load();
+  void load_from(const std::vector<run::CheckpointInfo>& saved);
+  bool stopped();
   std::string fault_now() const;
   void evaluate_now(run::MetricsRow& row);
   void log(const TrainStep& step, bool evaluating);
+  void write(run::MetricsRow& row, const StepReport& report, bool evaluating);
   void save();
   bool score_now();
   std::vector<std::string> columns() const;
@@ -98,9 +56,10 @@ class Run {
 
   const run::RunConfig& config_;
   const RunWatch& watch_;
+  ranks::World& world_;
   Task& task_;
   const Measures& measures_;
-  const run::RunDirectory& directory_;
+  const run::RunDirectory* directory_;
   std::int64_t steps_;
   Trainer trainer_;
   Telemetry telemetry_;
@@ -113,39 +72,54 @@ class Run {
   double training_ = 0, row_training_ = 0;      // seconds of this one in steps, and at the last row
 };
 
-Run::Run(const RunRequest& request, const RunWatch& watch, Task& task, const run::RunDirectory& directory)
+Run::Run(const RunRequest& request, const RunWatch& watch, ranks::World& world, Task& task, const run::RunDirectory* directory)
     : config_(request.config),
       watch_(watch),
+      world_(world),
       task_(task),
       measures_(measures_of(request.config.task)),
       directory_(directory),
       steps_(steps_of(request.config)),
-      trainer_(request.config, task),
+      trainer_(request.config, task, world),
       telemetry_(trainer_.names(), request.config.log.tensors),
       state_(start_of(request.config.task)) {
-  const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory.checkpoints());
   state_.data = task.fingerprint();
-  if (!saved.empty()) {
-    load(saved);
-    watch.say(fmt::format("continuing after step {} of {}", state_.step, steps_));
-  }
+  world.agree("data", fmt::format("fingerprint {}", state_.data));
+  if (request.resume) load();
   earlier_ = state_.seconds;
   first_step_ = row_step_ = state_.step;
-  metrics_.emplace(directory.path(), columns(), state_.step, config_.log.tensorboard);
-  if (config_.log.decay_trace) trace_.emplace(directory.path(), trainer_.names(), state_.step);
+  if (directory == nullptr) return;
+  metrics_.emplace(directory->path(), columns(), state_.step, config_.log.tensorboard);
+  if (config_.log.decay_trace) trace_.emplace(directory->path(), trainer_.names(), state_.step);
 }
 
-void Run::load(const std::vector<run::CheckpointInfo>& saved) try {
-  const RunState before = read_state(saved.back().path / "state.json", config_.task);
-  if (before.data != state_.data) {
-    throw Error(Fault::usage,
-                fmt::format("data.path is not what {} was trained on: {} changed; restore it, or start a new run with another "
-                            "--out",
-                            saved.back().path.string(),
-                            config_.task == run::TaskKind::image ? "the images have" : "the text or the tokenizer has"));
+// The first rank knows whether there is a checkpoint, and sends what is in it.
+void Run::load() {
+  std::vector<run::CheckpointInfo> saved;
+  if (directory_ != nullptr) saved = run::list_checkpoints(directory_->checkpoints());
+  if (world_.gather(saved.empty() ? 0 : 1).front() == 0) return;
+  load_from(saved);
+  watch_.say(fmt::format("continuing after step {} of {}", state_.step, steps_));
+}
+
+void Run::load_from(const std::vector<run::CheckpointInfo>& saved) try {
+  const std::filesystem::path folder = saved.empty() ? "" : saved.back().path;
+  if (directory_ != nullptr) {
+    const RunState before = read_state(folder / "state.json", config_.task);
+    if (before.data != state_.data) {
+      throw Error(
+          Fault::usage,
+          fmt::format("data.path is not what {} was trained on: {} changed; restore it, or start a new run with another "
+                      "--out",
+                      folder.string(),
+                      config_.task == run::TaskKind::image ? "the images have" : "the text or the tokenizer has"));
+    }
+    state_ = before;
   }
-  state_ = before;
-  trainer_.load(saved.back().path, state_.step);
+  // What the other ranks go by.
+  state_.step = world_.gather(state_.step).front();
+  state_.start_norm = world_.gather(state_.start_norm).front();
+  trainer_.load(folder, state_.step);
 } catch (const Error& error) {
   if (error.fault() != Fault::data || saved.size() < 2) throw;
   throw Error(Fault::data, fmt::format("{}; to continue from step {}, move {} elsewhere", error.what(), saved.rbegin()[1].step,
@@ -195,44 +169,51 @@ void Run::log(const TrainStep& step, bool evaluating) {
                                        {unit + "_per_s", rate(row_step_, row_training_)},
                                        {"seconds", elapsed()},
                                        {"time", static_cast<double>(std::time(nullptr))}});
-  telemetry_.append(*step.report, row.values);
-  metrics_->add(row);
-  if (watch_.row) watch_.row(row);
-  if (evaluating && config_.task == run::TaskKind::image) {
-    base::write_atomically(directory_.path() / "summary.csv", summary_csv(run::read_metrics(directory_.metrics())));
-  }
+  if (directory_ != nullptr) write(row, *step.report, evaluating);
   state_.loss_sum = 0;
   state_.losses = 0;
   row_step_ = trainer_.done();
   row_training_ = training_;
 }
 
+void Run::write(run::MetricsRow& row, const StepReport& report, bool evaluating) {
+  telemetry_.append(report, row.values);
+  metrics_->add(row);
+  if (watch_.row) watch_.row(row);
+  if (evaluating && config_.task == run::TaskKind::image) {
+    base::write_atomically(directory_->path() / "summary.csv", summary_csv(run::read_metrics(directory_->metrics())));
+  }
+}
+
 void Run::save() {
   state_.step = trainer_.done();
   state_.seconds = elapsed();
+  if (directory_ == nullptr) return trainer_.save({});
   try {
-    run::write_checkpoint(directory_.checkpoints(), state_.step, config_.checkpoint.keep,
+    run::write_checkpoint(directory_->checkpoints(), state_.step, config_.checkpoint.keep,
                           [&](const std::filesystem::path& aside) {
                             trainer_.save(aside);
                             task_.describe(aside);
                             base::write_atomically(aside / "state.json", to_json(state_, config_.task));
                           });
   } catch (const Error& error) {
-    const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_.checkpoints());
+    const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_->checkpoints());
     throw Error(error.fault(), fmt::format("{}; {}; when this is fixed, continue with: {}", error.what(),
                                            saved.empty() ? "there is no checkpoint yet"
                                                          : "the newest checkpoint is " + saved.back().path.string(),
-                                           resume_command(directory_.path())));
+                                           resume_command(directory_->path())));
   }
-  directory_.log(fmt::format("checkpoint of step {}", state_.step));
+  directory_->log(fmt::format("checkpoint of step {}", state_.step));
 }
 
 // Whether it came to its end. The last checkpoint is saved by then, so a run that is stopped here has lost no step.
 bool Run::score_now() {
+  if (directory_ == nullptr) return true;
   struct Stopped {};
   try {
-    state_.scores = trainer_.score(directory_.path(), [&](double fraction) {
+    state_.scores = trainer_.score(directory_->path(), [&](double fraction) {
       if (watch_.stop()) throw Stopped{};
+      world_.at_step(trainer_.done());
       watch_.live.show_fraction(fraction, "benchmarks");
     });
   } catch (const Stopped&) {
@@ -244,19 +225,19 @@ bool Run::score_now() {
 RunResult Run::end(Outcome outcome, std::string reason) {
   state_.step = trainer_.done();
   state_.seconds = elapsed();
-  base::write_atomically(directory_.summary(), summary_json(config_, state_, outcome));
+  if (directory_ != nullptr) base::write_atomically(directory_->summary(), summary_json(config_, state_, outcome));
   return {outcome, state_, std::move(reason)};
 }
 
 RunResult Run::diverged(std::int64_t step, const std::string& fault) {
   std::string reason = fmt::format("in step {}: {}", step, fault);
-  directory_.log("diverged " + reason);
+  if (directory_ != nullptr) directory_->log("diverged " + reason);
   return end(Outcome::diverged, std::move(reason));
 }
 
 // Both into the log and before the user's eyes.
 void Run::say(const std::string& line) {
-  directory_.log(line);
+  if (directory_ != nullptr) directory_->log(line);
   watch_.say(line);
 }
 
@@ -267,12 +248,18 @@ std::string Run::validation_text() const {
                                               : fmt::format("  val {:.4f}", objective);
 }
 
+// Whether any rank is asked to.
+bool Run::stopped() {
+  const std::vector<char> all = world_.gather(static_cast<char>(watch_.stop() ? 1 : 0));
+  return std::ranges::find(all, char{1}) != all.end();
+}
+
 RunResult Run::go() {
   const auto due = [this](std::int64_t every) { return every > 0 && trainer_.done() % every == 0; };
   std::int64_t saved = trainer_.done();
   watch_.live.begin_at(saved);
   while (trainer_.done() < steps_) {
-    if (watch_.stop()) {
+    if (stopped()) {
       if (saved == trainer_.done()) return end(Outcome::stopped);
       if (const std::string fault = fault_now(); !fault.empty()) return diverged(trainer_.done(), fault);
       save();
@@ -280,6 +267,7 @@ RunResult Run::go() {
     }
     const Clock::time_point before = Clock::now();
     const std::int64_t number = trainer_.done() + 1;
+    world_.at_step(number);
     const TrainStep step = trainer_.step();
     training_ += seconds_since(before);
     if (const std::string fault = fault_of(step, state_.start_norm); !fault.empty()) return diverged(number, fault);
@@ -291,7 +279,7 @@ RunResult Run::go() {
     const bool last = number == steps_, evaluating = last || due(config_.eval.every);
     const bool saving = last || due(config_.checkpoint.every);
     if (evaluating || due(config_.log.every)) log(step, evaluating);
-    if (last) task_.finish(directory_.path());
+    if (last && directory_ != nullptr) task_.finish(directory_->path());
     if (evaluating || saving) {
       if (const std::string fault = fault_now(); !fault.empty()) return diverged(number, fault);
     }
@@ -310,38 +298,22 @@ RunResult Run::go() {
 
 }  // namespace
 
-std::unique_ptr<Task> make_task(const run::RunConfig& config, const Progress& progress) {
-  return config.task == run::TaskKind::image ? make_image_task(config, progress) : make_text_task(config, progress);
-}
-
 std::string resume_command(const std::filesystem::path& out) {
   return fmt::format("cautious train --out {} --resume", base::shell_word(out));
 }
 
-double memory_available() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string word; info >> word;) {
-    double kilobytes = 0;
-    if (word == "MemAvailable:" && info >> kilobytes) return kilobytes * 1024;
-  }
-  return std::numeric_limits<double>::infinity();
-}
-
-RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned) {
+RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::World& world,
+                       const std::function<void(const RunPlan&)>& planned) {
   const run::RunConfig& config = request.config;
-  at::set_num_threads(config.train.threads);
-  check_memory(config);
-  const std::unique_ptr<Task> task = make_task(with_checkpoint(request), [&](const std::string& what, double fraction) {
-    watch.preparing();
-    watch.live.show_fraction(fraction, what);
-  });
-  watch.live.finish();
-  reference_run(config, tensor_names(config));
-  const run::RunDirectory directory =
-      request.resume ? run::RunDirectory::open(request.out) : run::RunDirectory::create(request.out, to_toml(config));
-  planned(task->plan());
-  directory.log(request.resume ? "continued" : "started");
-  Run run(request, watch, *task, directory);
+  const std::unique_ptr<Task> task = prepare(request, watch, world);
+  std::optional<run::RunDirectory> directory;
+  if (world.first()) {
+    directory.emplace(request.resume ? run::RunDirectory::open(request.out)
+                                     : run::RunDirectory::create(request.out, to_toml(config)));
+    planned(task->plan());
+    directory->log(request.resume ? "continued" : "started");
+  }
+  Run run(request, watch, world, *task, directory ? &*directory : nullptr);
   RunResult result = run.go();
   watch.live.finish();
   return result;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/terminal.h"
+#include "ranks/world.h"
 #include "run/config.h"
 #include "run/metrics.h"
 
@@ -87,13 +88,15 @@ struct RunPlan {
 };
 
 // Trains. Before the first step everything that can be wrong has been looked at: the data, the model that is to hold it, the
-// memory, the directory; `planned` is called when all fits. Exceptions leave the last checkpoint as it is.
+// memory, the directory; `planned` is called when all fits. Exceptions leave the last checkpoint as it is. Of several ranks
+// the first has the directory, and is told what is planned.
 struct RunResult {
   Outcome outcome;
   RunState state;
   std::string reason;  // why it diverged: "in step 7: the loss is infinite"
 };
-RunResult run_training(const RunRequest& request, const RunWatch& watch, const std::function<void(const RunPlan&)>& planned);
+RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::World& world,
+                       const std::function<void(const RunPlan&)>& planned);
 
 // The command that continues a run, as a shell takes it.
 std::string resume_command(const std::filesystem::path& out);

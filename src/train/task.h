@@ -11,6 +11,7 @@
 
 #include <torch/nn/module.h>
 
+#include "ranks/world.h"
 #include "run/config.h"
 #include "train/run.h"
 
@@ -29,9 +30,11 @@ class Task {
   // Passes over the training data after so many steps.
   virtual double epochs(std::int64_t steps) const = 0;
 
-  // Adds the gradients of the batch of a step, counted from 0, to the parameters'; the mean loss. One that is not finite is
-  // returned at once.
+  // Adds the gradients of this rank's part of the batch of a step, counted from 0, to the parameters'; its part of the mean
+  // loss over the batch. One that is not finite is returned at once.
   virtual double add_gradients(std::int64_t step) = 0;
+  // After the gradients: brings what the model learns besides, in all ranks, to what one process would have.
+  virtual void join() {}
   // The numbers of measures_of() and how many examples they are of.
   virtual Evaluation evaluate() = 0;
 
@@ -49,9 +52,18 @@ class Task {
 
 using Progress = std::function<void(const std::string& what, double fraction)>;
 
-// Opens the data and checks it against the model; nothing is written. Whatever is wrong is an Error.
-std::unique_ptr<Task> make_task(const run::RunConfig& config, const Progress& progress);
-std::unique_ptr<Task> make_text_task(const run::RunConfig& config, const Progress& progress);
-std::unique_ptr<Task> make_image_task(const run::RunConfig& config, const Progress& progress);
+// Opens the data and checks it against the model; nothing is written. Whatever is wrong is an Error. The world must outlive it.
+std::unique_ptr<Task> make_task(const run::RunConfig& config, ranks::World& world, const Progress& progress);
+std::unique_ptr<Task> make_text_task(const run::RunConfig& config, ranks::World& world, const Progress& progress);
+std::unique_ptr<Task> make_image_task(const run::RunConfig& config, ranks::World& world, const Progress& progress);
+
+// The rows of a batch that this rank learns from, in chunks.
+struct Rows {
+  std::int64_t first, count, chunk;
+};
+inline Rows rows_of(const run::RunConfig& config, const ranks::World& world) {
+  const std::int64_t count = config.train.batch_size / world.ranks();
+  return {world.rank() * count, count, count / config.train.grad_accum};
+}
 
 }  // namespace cautious::train

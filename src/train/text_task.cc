@@ -132,8 +132,10 @@ std::vector<model::Benchmark> benchmarks_of(const run::RunConfig& config) {
 
 class TextTask : public Task {
  public:
-  TextTask(const run::RunConfig& config, std::unique_ptr<const TextSource> source)
+  TextTask(const run::RunConfig& config, ranks::World& world, std::unique_ptr<const TextSource> source)
       : config_(config),
+        world_(world),
+        rows_(rows_of(config, world)),
         source_(std::move(source)),
         length_(run::sequence_length(config)),
         adapters_(make_adapters(config)),
@@ -160,6 +162,8 @@ class TextTask : public Task {
 
  private:
   run::RunConfig config_;
+  ranks::World& world_;
+  Rows rows_;
   std::unique_ptr<const TextSource> source_;
   std::int64_t length_;
   std::shared_ptr<model::Adapters> adapters_;
@@ -170,8 +174,7 @@ class TextTask : public Task {
 
 Evaluation TextTask::evaluate() {
   if (adapters_) adapters_->eval();
-  const model::Evaluation found =
-      model::evaluate(*model_, source_->validation(), config_.train.batch_size / config_.train.grad_accum);
+  const model::Evaluation found = model::evaluate(*model_, source_->validation(), rows_.chunk, {}, world_.share());
   if (adapters_) adapters_->train();
   return {{found.loss, found.bits_per_byte, found.accuracy}, found.targets};
 }
@@ -222,25 +225,26 @@ void TextTask::describe(const std::filesystem::path& folder) const {
 
 // The chunks' losses weigh as their targets: whatever the chunks, the gradient is that of the mean over the whole batch.
 double TextTask::add_gradients(std::int64_t step) {
-  const std::int64_t batch = config_.train.batch_size, chunk = batch / config_.train.grad_accum;
-  const at::Tensor sequences = at::empty({3, batch, length_}, at::kLong);
+  const std::int64_t begin = step * config_.train.batch_size + rows_.first;
+  const at::Tensor sequences = at::empty({3, rows_.count, length_}, at::kLong);
   const at::Tensor tokens = sequences[0], target = sequences[1], starts = sequences[2];
-  for (std::int64_t row = 0; row < batch; ++row) {
-    source_->sequence(step * batch + row, row_of(tokens, row), row_of(target, row), row_of(starts, row));
+  for (std::int64_t row = 0; row < rows_.count; ++row) {
+    source_->sequence(begin + row, row_of(tokens, row), row_of(target, row), row_of(starts, row));
   }
-  const std::int64_t all = count_targets(target);
+  std::int64_t all = 0;
+  for (const std::int64_t targets : world_.gather(count_targets(target))) all += targets;
   if (all == 0) {
     throw Error(Fault::data, fmt::format("step {}: none of its {} tokens has a target, because each ends a document or is "
                                          "only read; remove empty documents from the data",
-                                         step + 1, target.numel()));
+                                         step + 1, config_.train.batch_size * length_));
   }
   double loss = 0;
-  for (std::int64_t first = 0; first < batch; first += chunk) {
-    const at::Tensor chunk_target = target.narrow(0, first, chunk);
-    const std::int64_t targets = count_targets(chunk_target);
+  for (std::int64_t first = 0; first < rows_.count; first += rows_.chunk) {
+    const auto part = [&](const at::Tensor& of) { return of.narrow(0, first, rows_.chunk); };
+    const std::int64_t targets = count_targets(part(target));
     if (targets == 0) continue;
-    if (adapters_) adapters_->draw(static_cast<std::uint64_t>(step * batch + first));
-    const at::Tensor chunk_loss = model_->loss(tokens.narrow(0, first, chunk), chunk_target, starts.narrow(0, first, chunk));
+    if (adapters_) adapters_->draw(static_cast<std::uint64_t>(begin + first));
+    const at::Tensor chunk_loss = model_->loss(part(tokens), part(target), part(starts));
     const double weight = static_cast<double>(targets) / static_cast<double>(all);
     loss += weight * chunk_loss.item<double>();
     if (!std::isfinite(loss)) return loss;
@@ -251,11 +255,11 @@ double TextTask::add_gradients(std::int64_t step) {
 
 }  // namespace
 
-std::unique_ptr<Task> make_text_task(const run::RunConfig& config, const Progress& progress) {
+std::unique_ptr<Task> make_text_task(const run::RunConfig& config, ranks::World& world, const Progress& progress) {
   if (config.task == run::TaskKind::instruct) {
-    return std::make_unique<TextTask>(config, std::make_unique<LessonSource>(config, run::open_lessons(config)));
+    return std::make_unique<TextTask>(config, world, std::make_unique<LessonSource>(config, run::open_lessons(config)));
   }
-  return std::make_unique<TextTask>(config, std::make_unique<CorpusSource>(config, run::open_data(config, progress)));
+  return std::make_unique<TextTask>(config, world, std::make_unique<CorpusSource>(config, run::open_data(config, progress)));
 }
 
 }  // namespace cautious::train

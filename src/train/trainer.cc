@@ -18,8 +18,9 @@
 namespace cautious::train {
 namespace {
 
-Options optimizer_options(const run::RunConfig& config) {
+Options optimizer_options(const run::RunConfig& config, ranks::World& world) {
   Options options = config.optimizer.options;
+  options.share = world.share();
   options.nonfinite = Nonfinite::skip;
   options.seed = config.train.seed;
   options.threads = config.train.threads;
@@ -100,12 +101,13 @@ void Average::load(const std::filesystem::path& file) {
   exchange();
 }
 
-Trainer::Trainer(const run::RunConfig& config, Task& task)
+Trainer::Trainer(const run::RunConfig& config, Task& task, ranks::World& world)
     : config_(config),
       task_(task),
+      world_(world),
       schedule_(schedule_of(config)),
       decay_schedule_(run::decay_schedule_of(config)),
-      optimizer_(routing_of(config), optimizer_options(config)) {
+      optimizer_(routing_of(config), optimizer_options(config, world)) {
   for (const auto& item : task.model().named_parameters()) {
     const at::Tensor& parameter = item.value();
     optimizer_.add<float>(item.key(), parameter.sizes().vec(), parameter.data_ptr<float>(), nullptr);
@@ -114,6 +116,12 @@ Trainer::Trainer(const run::RunConfig& config, Task& task)
   }
   reference_ = reference_run(config, names_);
   if (config.train.ema > 0) average_.emplace(task.model(), config.train.ema);
+  if (world.ranks() == 1) return;
+  std::vector<std::vector<Slice>> slices;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    slices.emplace_back(optimizer_.slices(i).begin(), optimizer_.slices(i).end());
+  }
+  gradients_.emplace(world, parameters_, std::move(slices));
 }
 
 double Trainer::rms() const {
@@ -139,8 +147,13 @@ TrainStep Trainer::step() {
   }
   const double factor = reference_ ? factors.all : input.decay_factor;
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-  TrainStep result{task_.add_gradients(done_), lr, config_.optimizer.recipe.weight_decay * factor, nullptr};
+  if (gradients_) gradients_->begin(config_.train.grad_accum);
+  const double own_loss = task_.add_gradients(done_);
+  if (gradients_) gradients_->finish();
+  TrainStep result{0, lr, config_.optimizer.recipe.weight_decay * factor, nullptr};
+  for (const double loss : world_.gather(own_loss)) result.loss += loss;
   if (!std::isfinite(result.loss)) return result;
+  task_.join();
   std::vector<at::Tensor> gradients;  // alive until the step is done
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor& gradient = parameters_[i].grad();
@@ -169,15 +182,25 @@ std::vector<Score> Trainer::score(const std::filesystem::path& directory, const 
 }
 
 void Trainer::save(const std::filesystem::path& folder) {
-  base::write_safetensors(folder / task_.weights_file(), model::weights_of(task_.model()), {{"format", "pt"}});
+  if (world_.first()) {
+    base::write_safetensors(folder / task_.weights_file(), model::weights_of(task_.model()), {{"format", "pt"}});
+    if (average_) average_->save(folder / model::kAveraged);
+  }
   optimizer_.save(folder / "optimizer.safetensors");
-  if (average_) average_->save(folder / model::kAveraged);
 }
 
 void Trainer::load(const std::filesystem::path& folder, std::int64_t done) {
-  model::load_weights(task_.model(), folder / task_.weights_file());
+  if (world_.first()) {
+    model::load_weights(task_.model(), folder / task_.weights_file());
+    if (average_) average_->load(folder / model::kAveraged);
+  }
+  std::vector<Piece> pieces;
+  const auto add = [&](const at::Tensor& tensor) { pieces.push_back({0, tensor.data_ptr(), tensor.nbytes()}); };
+  for (const at::Tensor& parameter : parameters_) add(parameter);
+  for (const at::Tensor& buffer : task_.model().buffers()) add(buffer);
+  if (average_) std::ranges::for_each(average_->values(), add);
+  world_.exchange(pieces);
   optimizer_.load(folder / "optimizer.safetensors");
-  if (average_) average_->load(folder / model::kAveraged);
   done_ = done;
 }
 

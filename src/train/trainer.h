@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include <cautious/optimizer.h>
 
+#include "ranks/gradients.h"
 #include "run/config.h"
 #include "run/decay_trace.h"
 #include "train/task.h"
@@ -58,6 +60,7 @@ class Average {
 
   void update(std::int64_t step);
   void exchange();  // the model's values and the average change places
+  const std::vector<at::Tensor>& values() const { return average_; }
   void save(const std::filesystem::path& file);
   void load(const std::filesystem::path& file);
 
@@ -71,8 +74,8 @@ class Average {
 // number; the data order is a function of the seed and that number.
 class Trainer {
  public:
-  // The task must outlive the trainer.
-  Trainer(const run::RunConfig& config, Task& task);
+  // The task and the world must outlive the trainer.
+  Trainer(const run::RunConfig& config, Task& task, ranks::World& world);
 
   // Gradients of a batch, then one optimizer step. A loss that is not finite stops before the update, a gradient that is not
   // finite leaves the step out (report->skipped).
@@ -85,7 +88,8 @@ class Trainer {
   double rms() const;                                               // of all parameters, as they are now
   const std::vector<std::string>& names() const { return names_; }  // of the tensors, in the report's order
 
-  // model.safetensors and optimizer.safetensors in `folder`, and ema.safetensors with the averaged weights.
+  // model.safetensors and optimizer.safetensors in `folder`, and ema.safetensors with the averaged weights. Of several ranks
+  // the first writes and reads them, and all take part.
   void save(const std::filesystem::path& folder);
   // Continues from there as after step `done`. A checkpoint of another architecture or recipe is an Error.
   void load(const std::filesystem::path& folder, std::int64_t done);
@@ -93,6 +97,7 @@ class Trainer {
  private:
   run::RunConfig config_;
   Task& task_;
+  ranks::World& world_;
   cautious::Schedule schedule_;
   DecaySchedule decay_schedule_;
   Optimizer optimizer_;
@@ -100,8 +105,12 @@ class Trainer {
   std::vector<std::string> names_;
   std::optional<ReferenceRun> reference_;
   std::optional<Average> average_;
+  std::optional<ranks::Gradients> gradients_;  // of all ranks
   std::int64_t done_ = 0;
 };
+
+// The task of a run, when everything that can be wrong has been looked at; nothing is written.
+std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, ranks::World& world);
 
 // When a run has gone wrong for good, in words; empty while all is well. `start`: RMS of the parameters in the first step, 0
 // before it. The report of a step is of the parameters before it, fault_of_parameters() of those now.

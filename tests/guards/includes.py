@@ -16,16 +16,17 @@ MAY_INCLUDE = {
     "run": {"base", "data", "model"},
     "report": {"base"},
     "study": {"base", "data", "model", "report", "run"},
-    "train": {"base", "data", "linear", "model", "run"},
+    "ranks": {"base"},
+    "train": {"base", "data", "linear", "model", "ranks", "run"},
     "bench": {"base", "data", "kernels", "lab", "linear", "model", "optim"},
-    "cli": {"base", "bench", "data", "linear", "model", "report", "run", "study", "train"},
+    "cli": {"base", "bench", "data", "linear", "model", "ranks", "report", "run", "study", "train"},
     "lab": {"base", "cli", "report"},
     "python": {"base", "study"},
 }
 # Public headers that a room must do without: base knows nothing above it, report reads files only.
 ONLY_PUBLIC = {"base": {"error.h", "detail/field.h", "optimizer.h"}, "report": {"error.h"}}
 # Where libtorch may be included, besides the public header, the benchmarks of models and the verbs of cautious-train.
-WITH_TORCH = {"torch", "train", "model"}
+WITH_TORCH = {"torch", "train", "model", "ranks"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 

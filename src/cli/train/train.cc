@@ -1,8 +1,11 @@
 // cautious train: one run from its configuration, or the rest of one.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -18,6 +21,7 @@
 #include "cli/program.h"
 #include "cli/train/train.h"
 #include "cli/verbs.h"
+#include "ranks/place.h"
 #include "run/checkpoint.h"
 #include "train/run.h"
 
@@ -42,16 +46,17 @@ void check_resumed(const TrainArguments& args) {
                                           args.config.empty() ? "preset" : "config"));
   }
   for (const auto& [key, value] : args.overrides) {
-    if (key.starts_with("log.") || key.starts_with("checkpoint.")) continue;
+    if (key.starts_with("log.") || key.starts_with("checkpoint.") || key == "train.timeout") continue;
     throw Error(Fault::usage, fmt::format("--resume cannot change {}; start a new run with --config {}/config.toml and another "
-                                          "--out; keys that can change: checkpoint.*, log.*",
+                                          "--out; keys that can change: checkpoint.*, log.*, train.timeout",
                                           key, args.out));
   }
 }
 
 // The configuration as it is written down: nothing that depends on where the program is started or on the machine.
-run::RunConfig settled(run::RunConfig config) {
-  if (config.train.threads == 0) config.train.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+run::RunConfig settled(run::RunConfig config, const ranks::Place& place) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (config.train.threads == 0) config.train.threads = std::max(1, cores / place.local_ranks);
   const auto absolute = [](std::string& path) {
     std::error_code error;
     if (std::filesystem::exists(path, error)) path = std::filesystem::absolute(path).lexically_normal().string();
@@ -67,7 +72,7 @@ run::RunConfig settled(run::RunConfig config) {
   return config;
 }
 
-run::RunConfig config_of(const TrainArguments& args) {
+run::RunConfig config_of(const TrainArguments& args, const ranks::Place& place) {
   run::ConfigSource source{.file = std::nullopt, .preset = args.preset, .overrides = args.overrides};
   if (!args.config.empty()) source.file = args.config;
   if (args.resume) {
@@ -77,7 +82,7 @@ run::RunConfig config_of(const TrainArguments& args) {
       throw Error(Fault::usage, fmt::format("--resume: {} is not a run directory: it has no config.toml", args.out));
     }
   }
-  return settled(run::read_config(source));
+  return settled(run::read_config(source), place);
 }
 
 void say(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
@@ -111,7 +116,7 @@ int report(const TrainArguments& args, const run::RunConfig& config, const train
   return 0;
 }
 
-int train(const TrainArguments& args, const run::RunConfig& config) {
+int train_here(const TrainArguments& args, const run::RunConfig& config, ranks::World& world) {
   const Interruptible interruptible;
   base::LiveLine live(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
   const auto say = [&](const std::string& line) {
@@ -124,11 +129,66 @@ int train(const TrainArguments& args, const run::RunConfig& config) {
     std::signal(SIGPIPE, SIG_IGN);  // the run is saved first
     watch.row = [&](const run::MetricsRow& row) { unread = !base::try_print(to_json(row) + "\n") || unread; };
   }
-  const train::RunResult result = train::run_training({config, args.out, args.resume}, watch, [&](const train::RunPlan& plan) {
+  const train::RunRequest request{config, args.out, args.resume};
+  const train::RunResult result = train::run_training(request, watch, world, [&](const train::RunPlan& plan) {
     if (args.quiet) return;  // the banner measures the machine
     for (const std::string& line : banner(config, &plan)) live.say(line);
   });
   return report(args, config, result, interruptible.noted());
+}
+
+void check_task(const run::RunConfig& config) {
+  if (config.task != run::TaskKind::external) return;
+  throw Error(Fault::usage, "task is 'external', which a program of your own trains, as in 'cautious compare --command LINE'");
+}
+
+run::RunConfig config_to_train(const TrainArguments& args, const ranks::Place& place) {
+  run::RunConfig config = config_of(args, place);
+  check_task(config);
+  if (config.data.path.empty()) {
+    throw Error(Fault::usage, "data.path is not set; give --data.path=FILE, or a set's name from 'cautious data list'");
+  }
+  if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the run");
+  return config;
+}
+
+// What is left when a rank has given up: threads that wait for others who may never answer. So nothing is tidied up.
+[[noreturn]] void leave(const TrainArguments& args, const Error& error, bool first) {
+  std::string message = error.what();
+  const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
+  if (first && !saved.empty() && error.fault() == Fault::failure) {
+    message += fmt::format("; step {} is saved; to continue, with any number of ranks: {}", saved.back().step,
+                           train::resume_command(args.out));
+  }
+  say(message);
+  std::fflush(nullptr);
+  std::_Exit(code_of(error.fault()));
+}
+
+// The same in every rank; those after the first are silent unless something is wrong.
+int train(TrainArguments args, const ranks::Place& place, const std::function<run::RunConfig()>& config_of_rank) {
+  if (place.ranks == 1) {
+    ranks::World alone;
+    return train_here(args, config_of_rank(), alone);
+  }
+  std::optional<ranks::World> world;
+  const auto meet = [&](std::int64_t timeout) { world.emplace(place, std::chrono::seconds(timeout)); };
+  args.quiet = args.quiet || place.rank > 0;
+  args.json = args.json && place.rank == 0;
+  try {
+    std::optional<run::RunConfig> config;
+    try {
+      config = config_of_rank();
+    } catch (const Error&) {
+      meet(run::RunConfig().train.timeout);  // to tell the others
+      throw;
+    }
+    meet(config->train.timeout);
+    return train_here(args, *config, *world);
+  } catch (const Error& error) {
+    if (world) world->fail(error.what());
+    leave(args, error, place.rank == 0);
+  }
 }
 
 int run(TrainArguments& args, const CLI::App& verb) {
@@ -150,24 +210,19 @@ int run(TrainArguments& args, const CLI::App& verb) {
   }
   if (!args.data.empty()) args.overrides.emplace_back("data.path", fmt::format("{}", fmt::join(args.data, ",")));
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume needs --out, the directory of the run to continue");
-  const run::RunConfig config = config_of(args);
-  if (args.print_config) {
-    base::print(to_toml(config));
-    return 0;
-  }
-  if (config.task == run::TaskKind::external) {
-    throw Error(Fault::usage,
-                "task is 'external', which a program of your own trains, as in 'cautious compare --command LINE'");
-  }
-  if (args.dry_run) {
+  const ranks::Place place = ranks::find_place();
+  if (args.print_config || args.dry_run) {
+    if (place.rank > 0) return 0;
+    const run::RunConfig config = config_of(args, place);
+    if (args.print_config) {
+      base::print(to_toml(config));
+      return 0;
+    }
+    check_task(config);
     for (const std::string& line : banner(config, nullptr)) base::print(line + "\n");
     return 0;
   }
-  if (config.data.path.empty()) {
-    throw Error(Fault::usage, "data.path is not set; give --data.path=FILE, or a set's name from 'cautious data list'");
-  }
-  if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the run");
-  return train(args, config);
+  return train(args, place, [&] { return config_to_train(args, place); });
 }
 
 }  // namespace

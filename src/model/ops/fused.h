@@ -155,7 +155,7 @@ T* scratch(std::size_t count) {
 }
 
 // Of batch norms, as everywhere.
-constexpr double kBatchEps = 1e-5, kBatchMomentum = 0.1;
+constexpr double kBatchEps = 1e-5;
 
 // The operations of ops.h in ATen operations, on any device and type; libtorch differentiates them. They check no shapes.
 namespace plain {

@@ -76,6 +76,7 @@ at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, con
 struct BatchNorm {
   at::Tensor scale, bias, mean, variance;
 };
+constexpr double kBatchMomentum = 0.1;  // how far a batch moves the running statistics, as everywhere
 
 // Images [N, C, H, W] -> relu((x - mean) / sqrt(variance + 1e-5) * scale + bias + added), `added` being undefined or like x,
 // and relu left out if so said. Training takes mean and variance of the batch and moves the running ones a tenth of the way to

@@ -44,6 +44,14 @@ Prediction judge_image(const float* logits, std::int64_t classes, std::int64_t l
   return result;
 }
 
+void judge_batch(Classifier& model, const data::ImageBatch& batch, const data::View& view, Prediction* out) {
+  const at::Tensor logits = model.logits(images_of(batch, view.size, channels(model.config()))).to(at::kFloat).contiguous();
+  for (std::int64_t i = 0; i < batch.count; ++i) {
+    const std::int64_t label = batch.label[static_cast<std::size_t>(i)];
+    if (label >= 0) out[i] = judge_image(logits.data_ptr<float>() + i * logits.size(1), logits.size(1), label);
+  }
+}
+
 void count(ImageEvaluation& all, const Prediction& one) {
   constexpr std::int64_t kTop = 5;
   all.predictions.push_back(one);
@@ -79,15 +87,21 @@ ImageEvaluation evaluate(Classifier& model, const data::ImageSet& set, const dat
   const Judging judging(model);
   const std::int64_t all = options.most > 0 ? std::min(options.most, set.size()) : set.size();
   ImageEvaluation result;
-  for (std::int64_t first = 0; first < all; first += options.batch) {
-    const std::int64_t size = std::min(options.batch, all - first);
-    const data::ImageBatch batch = data::plain_batch(set, first, size, view, options.workers);
-    const at::Tensor logits = model.logits(images_of(batch, view.size, channels(model.config()))).to(at::kFloat).contiguous();
-    for (std::int64_t i = 0; i < size; ++i) {
-      const std::int64_t label = batch.label[static_cast<std::size_t>(i)];
-      count(result,
-            label < 0 ? Prediction{} : judge_image(logits.data_ptr<float>() + i * logits.size(1), logits.size(1), label));
+  const Share& share = options.share;
+  for (std::int64_t first = 0; first < all; first += options.batch * share.ranks) {
+    // A batch of each rank.
+    const std::int64_t size = std::min(options.batch * share.ranks, all - first);
+    std::vector<Prediction> round(static_cast<std::size_t>(size));
+    std::vector<Piece> pieces;
+    for (int rank = 0; rank * options.batch < size; ++rank) {
+      const std::int64_t from = rank * options.batch, count_here = std::min(options.batch, size - from);
+      Prediction* const own = round.data() + from;
+      pieces.push_back({rank, own, static_cast<std::size_t>(count_here) * sizeof *own});
+      if (rank == share.rank)
+        judge_batch(model, data::plain_batch(set, first + from, count_here, view, options.workers), view, own);
     }
+    if (share.ranks > 1) share.exchange(pieces);
+    for (const Prediction& one : round) count(result, one);
     if (between) between(static_cast<double>(first + size) / static_cast<double>(all));
   }
   if (result.images == 0) throw Error(Fault::data, fmt::format("none of the {} validation images can be read", all));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <cautious/optimizer.h>
+
 #include "data/images/loader.h"
 #include "model/vision/classifier.h"
 
@@ -33,6 +35,7 @@ struct EvaluationOptions {
   std::int64_t batch = 128;
   std::int64_t most = 0;  // of the images, the first; 0: all
   std::int64_t workers = 1;
+  Share share = {};  // ranks take turns, with the same result
 };
 
 // In evaluation mode; the model's mode is restored. `between` is called between batches with the fraction done. No image that

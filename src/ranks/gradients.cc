@@ -1,0 +1,141 @@
+#include "ranks/gradients.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+namespace cautious::ranks {
+namespace {
+
+constexpr std::int64_t kBucket = std::int64_t{1} << 20;  // entries; a larger tensor travels alone
+constexpr std::size_t kTravelling = 4;                   // buckets whose buffers are in memory
+
+}  // namespace
+
+Gradients::Gradients(World& world, std::vector<at::Tensor> parameters, std::vector<std::vector<Slice>> slices)
+    : world_(world),
+      parameters_(std::move(parameters)),
+      slices_(std::move(slices)),
+      bucket_of_(parameters_.size()),
+      had_none_(parameters_.size()) {
+  // Gradients come from the last parameter to the first.
+  std::int64_t filled = kBucket;
+  for (std::size_t i = parameters_.size(); i-- > 0;) {
+    if (filled + parameters_[i].numel() > kBucket) {
+      buckets_.emplace_back();
+      filled = 0;
+    }
+    filled += parameters_[i].numel();
+    buckets_.back().parameters.push_back(i);
+    bucket_of_[i] = buckets_.size() - 1;
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    std::shared_ptr<::torch::autograd::Node> node = ::torch::autograd::impl::grad_accumulator(parameters_[i]);
+    if (!node) continue;
+    using List = ::torch::autograd::variable_list;
+    node->add_post_hook(std::make_unique<::torch::autograd::utils::LambdaPostHook>(
+        [this, i, alive = std::weak_ptr(alive_)](const List& outputs, const List&) {
+          if (alive.lock()) arrived(i);
+          return outputs;
+        }));
+    accumulators_.push_back(std::move(node));
+  }
+}
+
+Gradients::~Gradients() = default;
+
+std::size_t Gradients::length(std::size_t parameter, int rank) const {
+  const Slice& slice = slices_[parameter][static_cast<std::size_t>(rank)];
+  return slice.last - slice.first;
+}
+
+void Gradients::begin(std::int64_t passes) {
+  sent_ = 0;
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size() * static_cast<std::size_t>(passes);
+}
+
+void Gradients::arrived(std::size_t parameter) {
+  if (--buckets_[bucket_of_[parameter]].missing > 0) return;
+  while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) send(sent_++);
+}
+
+void Gradients::send(std::size_t bucket) {
+  const std::vector<std::size_t>& members = buckets_[bucket].parameters;
+  if (travelling_.size() == kTravelling) add_up_first();
+  std::vector<std::int64_t> from_lengths, to_lengths;
+  for (int rank = 0; rank < world_.ranks(); ++rank) {
+    const auto sum = [&](int of) {
+      return std::accumulate(members.begin(), members.end(), std::int64_t{0}, [&](std::int64_t total, std::size_t parameter) {
+        return total + static_cast<std::int64_t>(length(parameter, of));
+      });
+    };
+    from_lengths.push_back(sum(rank));
+    to_lengths.push_back(sum(world_.rank()));
+  }
+  const auto total = [](const std::vector<std::int64_t>& of) { return std::accumulate(of.begin(), of.end(), std::int64_t{0}); };
+  const at::Tensor from = at::empty({total(from_lengths)}, at::kFloat), to = at::empty({total(to_lengths)}, at::kFloat);
+  float* next = from.data_ptr<float>();
+  for (const std::size_t parameter : members) {
+    at::Tensor& gradient = parameters_[parameter].mutable_grad();
+    had_none_[parameter] = !gradient.defined();
+    if (gradient.defined() && !gradient.is_contiguous()) gradient = gradient.contiguous();
+  }
+  for (int rank = 0; rank < world_.ranks(); ++rank) {
+    for (const std::size_t parameter : members) {
+      const std::size_t count = length(parameter, rank);
+      if (had_none_[parameter]) {
+        std::fill_n(next, count, 0.0F);
+      } else {
+        std::copy_n(parameters_[parameter].grad().data_ptr<float>() + slices_[parameter][static_cast<std::size_t>(rank)].first,
+                    count, next);
+      }
+      next += count;
+    }
+  }
+  travelling_.push_back({bucket, to, world_.start(from, from_lengths, to, to_lengths)});
+}
+
+void Gradients::add_up_first() {
+  const Travelling first = std::move(travelling_.front());
+  travelling_.pop_front();
+  world_.finish(*first.transfer);
+  const std::int64_t own = first.to.numel() / world_.ranks();
+  at::Tensor sum = first.to.narrow(0, 0, own);
+  for (int rank = 1; rank < world_.ranks(); ++rank) sum.add_(first.to.narrow(0, rank * own, own));
+  const float* next = sum.data_ptr<float>();
+  for (const std::size_t parameter : buckets_[first.bucket].parameters) {
+    const Slice& slice = slices_[parameter][static_cast<std::size_t>(world_.rank())];
+    at::Tensor& gradient = parameters_[parameter].mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(parameters_[parameter]);
+    std::copy_n(next, slice.last - slice.first, gradient.data_ptr<float>() + slice.first);
+    next += slice.last - slice.first;
+  }
+}
+
+void Gradients::finish() {
+  while (sent_ < buckets_.size()) send(sent_++);
+  while (!travelling_.empty()) add_up_first();
+  // One byte for each parameter and rank.
+  const std::size_t count = parameters_.size();
+  std::vector<char> none(count * static_cast<std::size_t>(world_.ranks()));
+  std::vector<Piece> pieces;
+  for (int rank = 0; rank < world_.ranks(); ++rank) {
+    char* const begin = none.data() + static_cast<std::size_t>(rank) * count;
+    if (rank == world_.rank()) std::ranges::copy(had_none_, begin);
+    pieces.push_back({rank, begin, count});
+  }
+  world_.exchange(pieces);
+  for (std::size_t i = 0; i < count; ++i) {
+    bool everywhere = true;
+    for (std::size_t at = i; at < none.size(); at += count) everywhere = everywhere && none[at] != 0;
+    if (everywhere) parameters_[i].mutable_grad().reset();
+  }
+}
+
+}  // namespace cautious::ranks

@@ -1,0 +1,114 @@
+// Before a run begins: the ranks agree, the memory suffices, the data fits the model.
+#include <fstream>
+#include <limits>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <cautious/error.h>
+
+#include "base/sha256.h"
+#include "run/checkpoint.h"
+#include "train/trainer.h"
+
+namespace cautious::train {
+namespace {
+
+std::vector<std::string> tensor_names(const run::RunConfig& config) {
+  std::vector<std::string> names;
+  for (const model::Shape& shape : run::parameter_shapes(config)) names.push_back(shape.name);
+  return names;
+}
+
+// Parameters, gradients, moments and the activations of one chunk of a step, in bytes.
+double memory_needed(const run::RunConfig& config, const ranks::World& world) {
+  const std::int64_t chunk = rows_of(config, world).chunk;
+  if (config.task == run::TaskKind::image) {
+    const model::ImageModelSize size = size_of(config.model.image, chunk);
+    return run::parameter_bytes(config) + static_cast<double>(size.activation_bytes);
+  }
+  const model::ModelSize size = size_of(config.model.shape, chunk, run::sequence_length(config), config.model.recompute);
+  return run::parameter_bytes(config) + static_cast<double>(size.activation_bytes);
+}
+
+void check_memory(const run::RunConfig& config, const ranks::World& world) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  const double needed = memory_needed(config, world), available = memory_available();
+  if (needed <= available) return;
+  const bool image = config.task == run::TaskKind::image;
+  throw Error(
+      Fault::usage,
+      fmt::format(
+          "train.batch_size {} in {} chunk{}{} needs about {:.1f} GiB, but {:.1f} GiB are available; raise "
+          "train.grad_accum, {}",
+          config.train.batch_size, config.train.grad_accum, config.train.grad_accum == 1 ? "" : "s",
+          image ? "" : fmt::format(" of {} tokens", run::sequence_length(config)), needed / kGiB, available / kGiB,
+          image ? "or lower train.batch_size" : "set model.recompute=true, or lower train.batch_size or train.seq_len"));
+}
+
+// What the task is made from: when a run continues, weights and tokenizer are those of its checkpoint, and the model that it
+// started from is not needed, except under adapters.
+run::RunConfig with_checkpoint(const RunRequest& request) {
+  run::RunConfig config = request.config;
+  if (!request.resume || config.model.from.empty() || config.lora.rank > 0) return config;
+  const auto saved = run::list_checkpoints(request.out / "checkpoints");
+  if (saved.empty()) return config;
+  config.model.from.clear();
+  config.data.tokenizer = (saved.back().path / "tokenizer.json").string();
+  return config;
+}
+
+void check_ranks(const run::RunConfig& config, const ranks::World& world) {
+  const std::int64_t chunks = world.ranks() * config.train.grad_accum;
+  if (config.train.batch_size % chunks == 0) return;
+  throw Error(
+      Fault::usage,
+      fmt::format("train.batch_size {} cannot be divided among {} ranks with train.grad_accum {}; it must be a multiple of {}",
+                  config.train.batch_size, world.ranks(), config.train.grad_accum, chunks),
+      {"train.batch_size", ""});
+}
+
+// All ranks run the same program on the same configuration; only the number of threads may differ.
+void agree_on(const run::RunConfig& config, ranks::World& world) {
+  if (world.ranks() == 1) return;
+  world.agree("program", base::sha256_of_file("/proc/self/exe"));
+  run::RunConfig shared = config;
+  shared.train.threads = 0;
+  world.agree("configuration", to_toml(shared));
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_task(const run::RunConfig& config, ranks::World& world, const Progress& progress) {
+  return config.task == run::TaskKind::image ? make_image_task(config, world, progress)
+                                             : make_text_task(config, world, progress);
+}
+
+double memory_available() {
+  std::ifstream info("/proc/meminfo");
+  for (std::string word; info >> word;) {
+    double kilobytes = 0;
+    if (word == "MemAvailable:" && info >> kilobytes) return kilobytes * 1024;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, ranks::World& world) {
+  const run::RunConfig& config = request.config;
+  at::set_num_threads(config.train.threads);
+  check_ranks(config, world);
+  agree_on(config, world);
+  check_memory(config, world);
+  std::unique_ptr<Task> task;
+  world.in_turn("data", [&] {
+    task = make_task(with_checkpoint(request), world, [&](const std::string& what, double fraction) {
+      watch.preparing();
+      watch.live.show_fraction(fraction, what);
+    });
+  });
+  watch.live.finish();
+  reference_run(config, tensor_names(config));
+  return task;
+}
+
+}  // namespace cautious::train
