@@ -14,6 +14,7 @@ packages=(
   libboost-dev libeigen3-dev coinor-libclp-dev                        # the laboratory: flows, matrices, linear programs
   libcpp-httplib-dev                                                  # the page of `cautious watch`
   libtorch-dev libgloo-dev                                            # training (CAUTIOUS_TORCH)
+  iproute2                                                            # test hosts
   libgtest-dev libbenchmark-dev                                       # tests, benchmarks
   python3 python3-numpy python3-protobuf python3-crcmod               # guards, golden vectors, independent readers
   python3-jinja2                                                      # chat templates, rendered by another

@@ -78,7 +78,7 @@ struct Board::Parts {
     {
       const std::lock_guard lock(mutex);
       if (!trouble.empty() || leaving) return;
-      trouble = what;
+      trouble = step > 0 ? fmt::format("in step {}, {}", step.load(), what) : what;
       call = on_trouble;
     }
     changed.notify_all();
@@ -109,7 +109,6 @@ struct Board::Parts {
   }
 
   std::string first_rank() const { return fmt::format("rank 0 at {}", place.address); }
-  std::string in_step() const { return step > 0 ? fmt::format(", in step {}", step.load()) : ""; }
 
   void live(const std::stop_token& stop) {
     constexpr auto kPulse = 1s;
@@ -117,7 +116,7 @@ struct Board::Parts {
     while (!stop.stop_requested()) {
       if (Clock::now() >= next) {
         next = Clock::now() + kPulse;
-        send({Kind::pulse, "", fmt::format("{} {} {}", at_work ? 1 : 0, acts.load(), step.load())});
+        send({Kind::pulse, "", fmt::format("{} {}", at_work ? 1 : 0, acts.load())});
       }
       constexpr int kMilliseconds = 100;
       pollfd wanted{line.socket(), POLLIN, 0};
@@ -126,11 +125,11 @@ struct Board::Parts {
         if (!listen()) {
           return raise(line.nonsense()
                            ? fmt::format("{}, port {}, is another program than rank 0 of this run", place.address, place.port)
-                           : first_rank() + " has died" + in_step());
+                           : first_rank() + " has died");
         }
       }
       if (Clock::now() - heard > timeout) {
-        return raise(fmt::format("{} has not been heard of for {} s{}", first_rank(), timeout.count(), in_step()));
+        return raise(fmt::format("{} has not been heard of for {} s", first_rank(), timeout.count()));
       }
     }
   }

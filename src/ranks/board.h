@@ -33,7 +33,7 @@ class Board {
 
   // Tells all others why this rank ends.
   void fail(const std::string& why);
-  // Empty while all is well, then what happened first: "rank 1 on node02 has died, in step 12".
+  // Empty while all is well, then what happened first: "in step 12, rank 1 on node02 has died".
   std::string trouble() const;
   // Called once from another thread when trouble() begins.
   void on_trouble(std::function<void()> call);

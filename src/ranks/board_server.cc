@@ -12,7 +12,6 @@
 namespace cautious::ranks {
 
 std::string BoardServer::Rank::name() const { return fmt::format("rank {} on {}", number, host); }
-std::string BoardServer::Rank::in_step() const { return step.empty() || step == "0" ? "" : ", in step " + step; }
 
 BoardServer::BoardServer(int listening, int ranks, std::chrono::seconds timeout)
     : listening_(listening), ranks_(ranks), timeout_(timeout), thread_([this] { serve(); }) {}
@@ -76,7 +75,7 @@ void BoardServer::take(Rank& rank, const Frame& frame) {
     }
     case Kind::pulse: {
       std::string acts;
-      std::istringstream(frame.text) >> rank.working >> acts >> rank.step;
+      std::istringstream(frame.text) >> rank.working >> acts;
       if (acts != rank.acts || !rank.working) rank.acted = rank.heard;
       rank.acts = acts;
       rank.line.send({Kind::pulse});
@@ -84,7 +83,7 @@ void BoardServer::take(Rank& rank, const Frame& frame) {
     }
     case Kind::fail:
       rank.left = true;
-      fail(fmt::format("{} stopped{}: {}", rank.name(), rank.in_step(), frame.text));
+      fail(fmt::format("{} stopped: {}", rank.name(), frame.text));
       return;
     case Kind::leave:
       rank.left = true;
@@ -109,7 +108,7 @@ void BoardServer::read(Rank& rank) {
   if (there && !rank.line.nonsense()) return;
   if (rank.number >= 0 && !rank.left && !rank.gone) {
     rank.gone = true;
-    fail(fmt::format("{} has died{}", rank.name(), rank.in_step()));
+    fail(rank.name() + " has died");
   }
   rank.gone = true;
 }
@@ -127,11 +126,10 @@ void BoardServer::look_around() {
     if (rank.number < 0 || rank.left || rank.gone) continue;
     if (now - rank.heard > timeout_) {
       rank.gone = true;
-      fail(fmt::format("{} has not been heard of for {} s{}", rank.name(), timeout_.count(), rank.in_step()));
-    } else if (now - rank.acted > timeout_) {
+      fail(fmt::format("{} has not been heard of for {} s", rank.name(), timeout_.count()));
+    } else if (rank.heard - rank.acted > timeout_) {
       rank.gone = true;
-      fail(fmt::format("{} has done nothing for {} s{}; a longer train.timeout allows it", rank.name(), timeout_.count(),
-                       rank.in_step()));
+      fail(fmt::format("{} has done nothing for {} s; a longer train.timeout allows it", rank.name(), timeout_.count()));
     }
   }
 }

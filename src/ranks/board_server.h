@@ -34,9 +34,8 @@ class BoardServer {
     std::string host;
     Clock::time_point heard = Clock::now(), acted = heard;
     bool working = false;
-    std::string acts, step;
+    std::string acts;
     std::string name() const;
-    std::string in_step() const;
   };
 
   void serve();

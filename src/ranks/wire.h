@@ -13,7 +13,7 @@ enum class Kind : char {
   set = 'S',    // to the board
   get = 'G',    // to the board; answered by `value` if there is one
   value = 'V',  // from the board
-  pulse = 'P',  // to the board: text = "working acts step"; answered by the same kind
+  pulse = 'P',  // to the board: text = "working acts"; answered by the same kind
   fail = 'F',   // to the board: why the sender ends; from it: why the run does
   leave = 'L',  // to the board: not missed from now on; from it: seen
 };

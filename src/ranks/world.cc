@@ -247,9 +247,12 @@ void World::finish(Transfer& transfer) { parts_->wait(transfer, traffic_); }
 void World::agree(const std::string& what, const std::string& text) {
   if (!parts_) return;
   const std::string key = "agree/" + what;
-  if (first()) return parts_->board.set(key, text);
+  if (first()) parts_->board.set(key, text);
   const std::string theirs = parts_->board.get(key);
-  if (theirs == text) return;
+  if (theirs == text) {
+    gather(char{0});  // returns when all do
+    return;
+  }
   std::string_view a = theirs, b = text;
   const auto line_of = [](std::string_view& rest) {
     const std::string_view line = rest.substr(0, rest.find('\n'));

@@ -87,18 +87,27 @@ run::RunConfig config_of(const TrainArguments& args, const ranks::Place& place) 
 
 void say(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
 
-int report(const TrainArguments& args, const run::RunConfig& config, const train::RunResult& result, int signal) {
+// The exit code; of several ranks the first says what came of it.
+int report(const TrainArguments& args, const run::RunConfig& config, const train::RunResult& result, const ranks::World& world,
+           int signal) {
   const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
   switch (result.outcome) {
     case train::Outcome::stopped:
-      say(fmt::format("{}; {}; to continue: {}", signal != 0 ? "interrupted" : "cannot write to standard output",
-                      saved.empty() ? "no step was completed" : fmt::format("step {} is saved", result.state.step),
-                      train::resume_command(args.out)));
+      if (world.first()) {
+        say(fmt::format("{}; {}; to continue: {}",
+                        signal != 0         ? "interrupted"
+                        : world.ranks() > 1 ? "another rank was interrupted"
+                                            : "cannot write to standard output",
+                        saved.empty() ? "no step was completed" : fmt::format("step {} is saved", result.state.step),
+                        train::resume_command(args.out)));
+      }
       return signal != 0 ? 128 + signal : 1;
     case train::Outcome::diverged:
-      say(fmt::format(
-          "diverged {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps", result.reason,
-          saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string()));
+      if (world.first()) {
+        say(fmt::format(
+            "diverged {}; {}; try a smaller optimizer.lr or a longer schedule.warmup_steps", result.reason,
+            saved.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + saved.back().path.string()));
+      }
       return kDiverged;
     case train::Outcome::done:
       break;
@@ -134,7 +143,7 @@ int train_here(const TrainArguments& args, const run::RunConfig& config, ranks::
     if (args.quiet) return;  // the banner measures the machine
     for (const std::string& line : banner(config, &plan)) live.say(line);
   });
-  return report(args, config, result, interruptible.noted());
+  return report(args, config, result, world, interruptible.noted());
 }
 
 void check_task(const run::RunConfig& config) {
@@ -153,10 +162,10 @@ run::RunConfig config_to_train(const TrainArguments& args, const ranks::Place& p
 }
 
 // What is left when a rank has given up: threads that wait for others who may never answer. So nothing is tidied up.
-[[noreturn]] void leave(const TrainArguments& args, const Error& error, bool first) {
+[[noreturn]] void leave(const TrainArguments& args, const Error& error, bool began) {
   std::string message = error.what();
   const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
-  if (first && !saved.empty() && error.fault() == Fault::failure) {
+  if (began && !saved.empty() && error.fault() == Fault::failure) {
     message += fmt::format("; step {} is saved; to continue, with any number of ranks: {}", saved.back().step,
                            train::resume_command(args.out));
   }
@@ -187,7 +196,7 @@ int train(TrainArguments args, const ranks::Place& place, const std::function<ru
     return train_here(args, *config, *world);
   } catch (const Error& error) {
     if (world) world->fail(error.what());
-    leave(args, error, place.rank == 0);
+    leave(args, error, world && world->first());
   }
 }
 
