@@ -1,10 +1,4 @@
 // cautious launch: several ranks of one run on this machine, each a process of its own, as torchrun would start them.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -15,6 +9,7 @@
 #include <cautious/error.h>
 
 #include "base/process.h"
+#include "cli/local_ranks.h"
 #include "cli/program.h"
 #include "cli/verbs.h"
 
@@ -25,22 +20,6 @@ struct LaunchArguments {
   int ranks = 2;
   int port = 0;
 };
-
-// One that nobody has now.
-int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  const bool found = probe >= 0 && bind(probe, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-                     getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  if (probe >= 0) close(probe);
-  if (!found) throw Error(Fault::failure, "cannot find a free port on 127.0.0.1; give one with --port");
-  return ntohs(address.sin_port);
-}
-
-int code_of_status(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 // The first rank that fails decides; what the others say follows from it. Signals reach every rank once.
 int launch(const LaunchArguments& args, std::vector<std::string> command) {
@@ -56,13 +35,7 @@ int launch(const LaunchArguments& args, std::vector<std::string> command) {
   const int port = args.port > 0 ? args.port : free_port();
   std::vector<std::unique_ptr<base::Process>> ranks;
   for (int rank = 0; rank < args.ranks; ++rank) {
-    const std::vector<std::string> environment{fmt::format("RANK={}", rank),
-                                               fmt::format("WORLD_SIZE={}", args.ranks),
-                                               fmt::format("LOCAL_RANK={}", rank),
-                                               fmt::format("LOCAL_WORLD_SIZE={}", args.ranks),
-                                               "MASTER_ADDR=127.0.0.1",
-                                               fmt::format("MASTER_PORT={}", port)};
-    ranks.push_back(std::make_unique<base::Process>(command, environment, ""));
+    ranks.push_back(std::make_unique<base::Process>(command, environment_of_rank(rank, args.ranks, port), ""));
   }
   int code = 0;
   bool told = false;

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
     add_forwarded(app, "lab", kLabLine, "cautious-lab", chosen, argv);
     CLI::App& bench = add_bench(app, chosen);
     add_forwarded(bench, "train", kBenchTrainLine, "cautious-train", chosen, argv);
+    add_bench_scale(bench, chosen);
     add_forwarded(bench, "decode", kBenchDecodeLine, "cautious-train", chosen, argv);
     add_forwarded(bench, "image", kBenchImageLine, "cautious-train", chosen, argv);
     add_forwarded(bench, "peers", kBenchPeersLine, "cautious-train", chosen, argv);

@@ -18,6 +18,7 @@ using Verb = std::function<int()>;
 void add_launch(CLI::App& app, Verb& chosen);
 void add_replay(CLI::App& app, Verb& chosen);
 CLI::App& add_bench(CLI::App& app, Verb& chosen);
+void add_bench_scale(CLI::App& bench, Verb& chosen);
 void add_tokenize(CLI::App& app, Verb& chosen);
 void add_data(CLI::App& app, Verb& chosen);
 void add_export(CLI::App& app, Verb& chosen);

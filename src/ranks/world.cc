@@ -23,9 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // The board as the store through which Gloo finds its peers.
 class BoardStore : public c10d::Store {
@@ -67,7 +65,6 @@ class World::Transfer {
 
   Work work_;
   std::vector<at::Tensor> tensors_;
-  Clock::time_point start_ = Clock::now(), end_ = {};
   bool ended_ = false;
 };
 
@@ -92,17 +89,26 @@ struct World::Parts {
   }
 
   Board board;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
   std::int64_t step = 0;
-  std::mutex mutex;
+  mutable std::mutex mutex;  // of what follows
   std::condition_variable changed;
   bool troubled = false;
+  int on_the_way = 0;
+  Clock::time_point since = {};  // when the first of them began
+  Traffic traffic;
 
-  std::shared_ptr<Transfer> watched(Work work, std::vector<at::Tensor> tensors) {
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;  // destroyed first: its threads use the rest
+
+  std::shared_ptr<Transfer> watched(Work work, std::vector<at::Tensor> tensors, std::int64_t bytes) {
     auto transfer = std::make_shared<Transfer>(work, std::move(tensors));
+    {
+      const std::lock_guard lock(mutex);
+      traffic.bytes += bytes;
+      if (on_the_way++ == 0) since = Clock::now();
+    }
     work->getFuture()->addCallback([this, transfer](c10::ivalue::Future&) {
       const std::lock_guard lock(mutex);
-      transfer->end_ = Clock::now();
+      if (--on_the_way == 0) traffic.seconds += seconds_since(since);
       transfer->ended_ = true;
       changed.notify_all();
     });
@@ -118,20 +124,19 @@ struct World::Parts {
     throw Error(Fault::failure, trouble.empty() ? otherwise : trouble);
   }
 
-  void wait(Transfer& transfer, Traffic& traffic) {
+  void wait(const Transfer& transfer) {
     const Clock::time_point before = Clock::now();
     board.waiting();
-    {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return transfer.ended_ || troubled; });
-    }
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return transfer.ended_ || troubled; });
+    const bool ended = transfer.ended_;
+    traffic.waited += seconds_since(before);
+    lock.unlock();
+    if (!ended) give_up("");
     const auto future = transfer.work_->getFuture();
-    if (!transfer.ended_) give_up("");
     if (future->hasError())
       give_up("the connection to another rank broke: " + base::in_one_line(future->tryRetrieveErrorMessage()));
     board.working(step);
-    traffic.seconds += seconds_between(transfer.start_, transfer.end_);
-    traffic.waited += seconds_between(before, Clock::now());
   }
 };
 
@@ -140,6 +145,12 @@ World::World(const Place& place, std::chrono::seconds timeout) : place_(place) {
   if (place.ranks > 1) parts_ = std::make_unique<Parts>(place, timeout);
 }
 World::~World() = default;
+
+Traffic World::traffic() const {
+  if (!parts_) return {};
+  const std::lock_guard lock(parts_->mutex);
+  return parts_->traffic;
+}
 
 Share World::share() {
   return {rank(), ranks(), [this](std::span<const Piece> pieces) { exchange(pieces); }};
@@ -199,7 +210,7 @@ void World::exchange(std::span<const Piece> pieces) {
   constexpr std::size_t kWindow = std::size_t{8} << 20;
   std::vector<Window> windows;  // two at most: one is packed while the other travels
   const auto finish_first = [&] {
-    for (const auto& transfer : windows.front().transfers) parts_->wait(*transfer, traffic_);
+    for (const auto& transfer : windows.front().transfers) parts_->wait(*transfer);
     windows.front().unpack(rank());
     windows.erase(windows.begin());
   };
@@ -211,8 +222,8 @@ void World::exchange(std::span<const Piece> pieces) {
       std::vector<at::Tensor> tensors{window.buffers()[static_cast<std::size_t>(owner)]};
       c10d::BroadcastOptions options;
       options.rootRank = owner;
-      window.transfers.push_back(parts_->watched(parts_->group->broadcast(tensors, options), tensors));
-      if (owner == rank()) traffic_.bytes += window.size(owner) * (ranks() - 1);
+      const std::int64_t sent = owner == rank() ? window.size(owner) * (ranks() - 1) : 0;
+      window.transfers.push_back(parts_->watched(parts_->group->broadcast(tensors, options), tensors, sent));
     }
     windows.push_back(std::move(window));
     if (windows.size() > 1) finish_first();
@@ -238,11 +249,11 @@ std::shared_ptr<World::Transfer> World::start(const at::Tensor& from, const std:
                                               const at::Tensor& to, const std::vector<std::int64_t>& to_lengths) {
   std::vector<std::int64_t> out = to_lengths, in = from_lengths;  // Gloo empties them
   at::Tensor output = to, input = from;
-  traffic_.bytes += (from.numel() - from_lengths[static_cast<std::size_t>(rank())]) * static_cast<std::int64_t>(sizeof(float));
-  return parts_->watched(parts_->group->alltoall_base(output, input, out, in), {from, to});
+  const std::int64_t sent = (from.numel() - from_lengths[static_cast<std::size_t>(rank())]) * std::int64_t{sizeof(float)};
+  return parts_->watched(parts_->group->alltoall_base(output, input, out, in), {from, to}, sent);
 }
 
-void World::finish(Transfer& transfer) { parts_->wait(transfer, traffic_); }
+void World::finish(Transfer& transfer) { parts_->wait(transfer); }
 
 void World::agree(const std::string& what, const std::string& text) {
   if (!parts_) return;

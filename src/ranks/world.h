@@ -19,10 +19,19 @@
 
 namespace cautious::ranks {
 
-// What went over the wire, in bytes that this rank sent, how long that took, and how long this rank had nothing to do but wait.
+// What went over the wire: bytes that this rank sent, seconds in which something was on its way, and seconds in which this rank
+// had nothing to do but wait for it.
 struct Traffic {
   std::int64_t bytes = 0;
   double seconds = 0, waited = 0;
+
+  Traffic& operator+=(const Traffic& other) {
+    bytes += other.bytes, seconds += other.seconds, waited += other.waited;
+    return *this;
+  }
+  Traffic operator-(const Traffic& other) const {
+    return {bytes - other.bytes, seconds - other.seconds, waited - other.waited};
+  }
 };
 
 class World {
@@ -38,7 +47,7 @@ class World {
   int ranks() const { return place_.ranks; }
   bool first() const { return place_.rank == 0; }
   bool first_here() const { return place_.local_rank == 0; }  // on its machine
-  const Traffic& traffic() const { return traffic_; }
+  Traffic traffic() const;                                    // since the beginning
 
   // For an optimizer, or whoever shares work. The world must outlive it.
   Share share();
@@ -74,7 +83,6 @@ class World {
  private:
   struct Parts;
   Place place_;
-  Traffic traffic_;
   std::unique_ptr<Parts> parts_;  // null: alone
 };
 

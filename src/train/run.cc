@@ -64,6 +64,7 @@ class Run {
   Trainer trainer_;
   Telemetry telemetry_;
   RunState state_;
+  ranks::Traffic traffic_;  // of steps
   std::optional<run::MetricsWriter> metrics_;
   std::optional<run::DecayTraceWriter> trace_;
   Clock::time_point start_ = Clock::now();
@@ -225,6 +226,14 @@ bool Run::score_now() {
 RunResult Run::end(Outcome outcome, std::string reason) {
   state_.step = trainer_.done();
   state_.seconds = elapsed();
+  state_.ranks = world_.ranks();
+  state_.optimizer_bytes = trainer_.optimizer_bytes();
+  if (const std::int64_t steps = state_.step - first_step_; steps > 0) {
+    state_.traffic = traffic_;
+    state_.traffic.bytes /= steps;
+    state_.traffic.seconds /= static_cast<double>(steps);
+    state_.traffic.waited /= static_cast<double>(steps);
+  }
   if (directory_ != nullptr) base::write_atomically(directory_->summary(), summary_json(config_, state_, outcome));
   return {outcome, state_, std::move(reason)};
 }
@@ -268,7 +277,9 @@ RunResult Run::go() {
     const Clock::time_point before = Clock::now();
     const std::int64_t number = trainer_.done() + 1;
     world_.at_step(number);
+    const ranks::Traffic sent = world_.traffic();
     const TrainStep step = trainer_.step();
+    traffic_ += world_.traffic() - sent;
     training_ += seconds_since(before);
     if (const std::string fault = fault_of(step, state_.start_norm); !fault.empty()) return diverged(number, fault);
     if (state_.start_norm == 0) state_.start_norm = step.report->total.rms_x();

@@ -50,7 +50,11 @@ struct RunState {
   Evaluation last;
   double best = kNone;  // of the objective, at best_step
   std::int64_t best_step = 0;
-  std::vector<Score> scores = {};  // of summary.json alone, when the run is done
+  // Of summary.json alone.
+  std::vector<Score> scores = {};  // when the run is done
+  int ranks = 1;
+  std::int64_t optimizer_bytes = 0;  // state in the first rank
+  ranks::Traffic traffic = {};       // of the first rank, for each step of this process
 };
 
 // Nothing done, nothing evaluated.

@@ -1,6 +1,8 @@
 // state.json of a checkpoint and summary.json of a run.
 #include "train/run.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -47,6 +49,13 @@ std::string count_key(const Measures& measures) { return "val_" + measures.count
 std::string best_key(const Measures& measures) { return "best_" + measures.columns[measures.objective]; }
 
 Json finite_or_null(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
+
+// Of this process so far, in bytes.
+std::int64_t peak_memory() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return std::int64_t{used.ru_maxrss} * 1024;
+}
 
 std::string_view name_of(Outcome outcome) {
   return outcome == Outcome::done ? "done" : outcome == Outcome::stopped ? "stopped" : "diverged";
@@ -122,11 +131,19 @@ std::string summary_json(const run::RunConfig& config, const RunState& state, Ou
                {"optimizer", to_string(config.optimizer.recipe)},
                {"seed", config.train.seed},
                {"threads", config.train.threads},
+               {"ranks", state.ranks},
+               {"optimizer_bytes", state.optimizer_bytes},
+               {"peak_rss_bytes", peak_memory()},
                {"version", from.version},
                {"git", from.git},
                {"compiler", from.compiler},
                {"cpu", from.cpu},
                {"blas", linear::blas_name()}});
+  if (state.ranks > 1) {
+    json["traffic"] = {{"sent_bytes_per_step", state.traffic.bytes},
+                       {"seconds_per_step", state.traffic.seconds},
+                       {"waited_seconds_per_step", state.traffic.waited}};
+  }
   for (const Score& score : state.scores) {
     json[score.name] = finite_or_null(score.value);
     json[score.name + "_stderr"] = finite_or_null(score.error);

@@ -124,6 +124,14 @@ Trainer::Trainer(const run::RunConfig& config, Task& task, ranks::World& world)
   gradients_.emplace(world, parameters_, std::move(slices));
 }
 
+std::int64_t Trainer::optimizer_bytes() const {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < optimizer_.size(); ++i) {
+    for (const StateTensor& piece : optimizer_.state(i)) sum += piece.bytes;
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
 double Trainer::rms() const {
   double squares = 0, count = 0;
   for (const at::Tensor& parameter : parameters_) {

@@ -85,6 +85,7 @@ class Trainer {
   std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double fraction)>& show);
 
   std::int64_t done() const { return done_; }                       // steps
+  std::int64_t optimizer_bytes() const;                             // of the state that this rank keeps
   double rms() const;                                               // of all parameters, as they are now
   const std::vector<std::string>& names() const { return names_; }  // of the tensors, in the report's order
 
