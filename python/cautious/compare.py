@@ -99,7 +99,9 @@ def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, re
 
     train makes its model and data from the seed alone, its optimizer by optimizer(model), and returns the objective, the lower
     the better, of data that it did not train on: a number, or a dict that has it by its name. A number that is not finite is a
-    run that diverged. An exception is a run that failed: its traceback is in out/logs, and the others go on.
+    run that diverged. An exception is a run that failed: its traceback is in out/logs, and the others go on. The arms random
+    and budget repeat what the CWD run of the same seed took from each tensor in each step, so all runs must have the same
+    parameters and steps; they fail if the optimizer is not made by optimizer(...).
 
     recipe      what is compared, without decay and weight_decay, which the arms have
     lr          one learning rate, or several to choose from
