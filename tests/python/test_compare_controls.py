@@ -1,84 +1,19 @@
 """The controls of cautious.compare that repeat what the CWD runs recorded: random, with their density and on average their
 budget, and budget, with exactly it, tensor by tensor and step by step."""
-import contextlib
-import io
+import functools
 import json
 import pathlib
-import struct
-import tempfile
 import unittest
 
 import torch
 
-import cautious
 from cautious import _study
 from cautious.compared import TRACE, folder
 from cautious.torch import Optimizer
-
-STEPS = 12
-
-
-def model(width=24, names=("a", "b")):
-    layers = torch.nn.Module()
-    for name in names:
-        setattr(layers, name, torch.nn.Linear(width, width))
-    layers.table = torch.nn.Embedding(width, width)
-    return layers
+from controls import STEPS, Study, gradients, model, trace
 
 
-def gradients(layers, generator):
-    """Not those of a loss: a step must not depend on the arm, or the runs could not be compared."""
-    for weight in layers.parameters():
-        weight.grad = torch.randn(weight.shape, generator=generator).to(weight)
-
-
-def trace(directory):
-    """Names, then densities and budgets as [step, tensor], read as the header of decay_trace.h says."""
-    head, body = (pathlib.Path(directory) / TRACE).read_bytes().split(b"\n", 1)
-    names = json.loads(head)["tensors"]
-    count = len(names)
-    records = [struct.unpack(f"<{count}f{count}d", body[at:at + 12 * count]) for at in range(0, len(body), 12 * count or 1)]
-    return names, torch.tensor([r[:count] for r in records]), torch.tensor([r[count:] for r in records], dtype=torch.float64)
-
-
-class ControlsTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.out = pathlib.Path(self.folder.name) / "study"
-        self.steps = {}  # of each run: tallies by tensor, step by step
-
-    def tearDown(self):
-        self.folder.cleanup()
-
-    def train(self, optimizer, seed, steps=STEPS, make=None, **options):
-        generator = torch.Generator().manual_seed(seed)
-        torch.manual_seed(seed)
-        layers = make() if make else model()
-        made = optimizer(layers, **options)
-        found = self.steps[optimizer.arm, seed] = []
-        for _ in range(steps):
-            gradients(layers, generator)
-            made.step()
-            found.append(made.report().tensors)
-        return self.loss(optimizer, seed)
-
-    @staticmethod
-    def loss(optimizer, seed):
-        """CWD is best at the middle of its grid."""
-        return 2 + 0.01 * seed % 7 + abs(optimizer.weight_decay - 1) * 0.01
-
-    def compare(self, train, **arguments):
-        with contextlib.redirect_stderr(io.StringIO()):
-            return cautious.compare(train, **{**dict(lr=0.01, lambdas=[0.2, 0.4, 0.8], seeds=2, tune_seeds=1, out=self.out,
-                                                     quiet=True), **arguments})
-
-    def failures(self):
-        return {file.parent.name.split("_")[0]: file.read_text() for file in self.out.glob("runs/*/failure.txt")}
-
-    def run_of(self, arm, seed=0):
-        [found] = self.out.glob(f"runs/{arm}_*_seed={seed}_*")
-        return found
-
+class ControlsTest(Study):
     def expect_followed(self, seed=0, budget_tolerance=1e-6):
         """Per tensor: budget takes as much in every step, random as much on average, and strikes as often."""
         for arm in ("random", "budget"):
@@ -136,7 +71,7 @@ class ControlsTest(unittest.TestCase):
 
     def test_other_devices(self):
         """generic=True sends every parameter the way of other devices."""
-        verdict = self.compare(lambda o, seed: self.train(o, seed, generic=True))
+        verdict = self.compare(functools.partial(self.train, generic=True))
         self.assertEqual(verdict.failed, 0, self.failures())
         self.expect_followed()
         generic = self.steps
@@ -149,47 +84,26 @@ class ControlsTest(unittest.TestCase):
                     self.assertAlmostEqual(a[name].budget, b[name].budget, delta=1e-6 * b[name].budget)
 
     def test_bf16_and_schedules(self):
-        def train(optimizer, seed):
-            generator = torch.Generator().manual_seed(seed)
-            torch.manual_seed(seed)
-            layers = model().to(torch.bfloat16)
-            made = optimizer(layers)
-            scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(made, STEPS)
-            found = self.steps[optimizer.arm, seed] = []
-            for step in range(STEPS):
-                for group in made.param_groups:
-                    group["decay_factor"] = 1 if step < STEPS // 2 else 0.5
-                if step == 3:
-                    torch.set_num_threads(3 - torch.get_num_threads())  # the core is made anew
-                gradients(layers, generator)
-                made.step()
-                scheduler.step()
-                found.append(made.report().tensors)
-            return self.loss(optimizer, seed)
+        def change(step, layers, made):
+            for group in made.param_groups:
+                group["lr"] = 0.01 * (1 - step / STEPS)
+                group["decay_factor"] = 1 if step < STEPS // 2 else 0.5
+            if step == 3:
+                torch.set_num_threads(3 - torch.get_num_threads())  # the core is made anew
 
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            self.assertEqual(self.compare(train).failed, 0, self.failures())
+            verdict = self.compare(functools.partial(self.train, dtype=torch.bfloat16, before=change))
         finally:
             torch.set_num_threads(threads)
+        self.assertEqual(verdict.failed, 0, self.failures())
         self.expect_followed()
 
     def test_groups_of_their_own_decay_are_left_alone(self):
-        def train(optimizer, seed):
-            generator = torch.Generator().manual_seed(seed)
-            torch.manual_seed(seed)
-            layers = model()
-            made = optimizer([{"params": [("a", layers.a.weight)]},
-                              {"params": [("b", layers.b.weight)], "decay": "opposed"},
-                              {"params": [("table", layers.table.weight)], "weight_decay": 0.0}])
-            found = self.steps[optimizer.arm, seed] = []
-            for _ in range(STEPS):
-                gradients(layers, generator)
-                made.step()
-                found.append(made.report().tensors)
-            return self.loss(optimizer, seed)
-
+        train = functools.partial(self.train, parameters=lambda layers: [
+            {"params": [("a", layers.a.weight)]}, {"params": [("b", layers.b.weight)], "decay": "opposed"},
+            {"params": [("table", layers.table.weight)], "weight_decay": 0.0}])
         self.assertEqual(self.compare(train).failed, 0, self.failures())
         for arm in ("random", "budget"):
             own = [step["b"] for step in self.steps[arm, 0]]
@@ -218,21 +132,11 @@ class ControlsTest(unittest.TestCase):
                 self.assertAlmostEqual(a[name].budget / b[name].budget, 1, delta=1e-6)
 
     def test_skipped_steps_do_not_count(self):
-        def train(optimizer, seed):
-            generator = torch.Generator().manual_seed(seed)
-            torch.manual_seed(seed)
-            layers = model()
-            made = optimizer(layers, nonfinite="skip")
-            found = self.steps[optimizer.arm, seed] = []
-            for step in range(STEPS):
-                gradients(layers, generator)
-                if step % 4 == 1:
-                    layers.a.weight.grad[0, 0] = torch.nan
-                made.step()
-                if not made.report().skipped:
-                    found.append(made.report().tensors)
-            return self.loss(optimizer, seed)
+        def spoil(step, layers, made):
+            if step % 4 == 1:
+                layers.a.weight.grad[0, 0] = torch.nan
 
+        train = functools.partial(self.train, nonfinite="skip", before=spoil)
         self.assertEqual(self.compare(train).failed, 0, self.failures())
         self.assertEqual(len(trace(self.run_of("cwd"))[1]), STEPS - STEPS // 4)
         self.expect_followed()
@@ -293,95 +197,17 @@ class ControlsTest(unittest.TestCase):
             gradients(layers, torch.Generator().manual_seed(9))
             before.step()
 
-        def train(optimizer, seed):
-            generator = torch.Generator().manual_seed(seed)
-            torch.manual_seed(seed)
-            layers = model()
-            made = optimizer([("w", layers.a.weight)], seed=0)  # that of the state
-            recipe = {key: value for key, value in made.param_groups[0].items() if key != "params"}
-            made.load_state_dict(before.state_dict())
-            made.param_groups[0].update(recipe)
-            found = self.steps[optimizer.arm, seed] = []
-            for _ in range(STEPS):
-                gradients(layers, generator)
-                made.step()
-                found.append(made.report().tensors)
-            return self.loss(optimizer, seed)
+        def load(step, layers, made):
+            if step == 0:
+                own = {key: value for key, value in made.param_groups[0].items() if key != "params"}
+                state = before.state_dict()
+                state["cautious"]["settings"] = made.state_dict()["cautious"]["settings"]  # the seed is that of the run
+                made.load_state_dict(state)
+                made.param_groups[0].update(own)
 
+        train = functools.partial(self.train, parameters=lambda layers: [("w", layers.a.weight)], before=load)
         self.assertEqual(self.compare(train).failed, 0, self.failures())
         self.expect_followed()
-
-    def test_a_longer_control_is_an_error(self):
-        verdict = self.compare(lambda o, seed: self.train(o, seed, STEPS + (o.arm in ("random", "budget"))))
-        self.assertEqual(verdict.failed, 4)
-        for arm in ("random", "budget"):
-            self.assertRegex(self.failures()[arm], f"its decay trace has {STEPS} steps, this run is at step {STEPS + 1}; all runs")
-
-    def test_other_parameters_are_an_error(self):
-        verdict = self.compare(lambda o, seed: self.train(
-            o, seed, make=lambda: model(names=("a", "c") if o.arm == "random" else ("a", "b"))))
-        self.assertEqual(verdict.failed, 2)
-        self.assertRegex(self.failures()["random"], "where it has 'b.weight', this one has 'c.weight'")
-
-    def test_another_number_of_optimizers_is_an_error(self):
-        def more(optimizer, seed):
-            for _ in range(2 if optimizer.arm == "random" else 0 if optimizer.arm == "budget" else 1):
-                self.train(optimizer, seed)
-            return self.loss(optimizer, seed)
-
-        self.assertEqual(self.compare(more).failed, 4)
-        self.assertIn("this is optimizer 2 of the run, but its reference run", self.failures()["random"])
-        self.assertIn("this run made 0 of the 1 optimizers", self.failures()["budget"])
-
-    def test_without_an_optimizer_of_ours_there_is_nothing_to_repeat(self):
-        calls = []
-
-        def train(optimizer, seed):
-            calls.append(optimizer.arm)
-            return self.loss(optimizer, seed)
-
-        verdict = self.compare(train)
-        self.assertEqual(verdict.failed, 4)
-        self.assertFalse({"random", "budget"} & set(calls), "they fail before they are made")
-        self.assertRegex(self.failures()["random"], "^its reference run, cwd_.*, recorded no decay to repeat")
-        self.assertRegex(verdict.answers[2], "cwd .* shuffled")
-        before = len(calls)
-        self.assertEqual(self.compare(train).failed, 4)
-        self.assertEqual(len(calls), before, "no finished run is made again")
-
-    def test_parameters_that_change_on_the_way(self):
-        def train(optimizer, seed):
-            layers = model()
-            made = optimizer([("a", layers.a.weight)])
-            for step in range(4):
-                if step == 2:
-                    made.add_param_group({"params": [("b", layers.b.weight)]})
-                gradients(layers, torch.Generator().manual_seed(seed))
-                made.step()
-            return self.loss(optimizer, seed)
-
-        self.assertEqual(self.compare(train).failed, 4)
-        self.assertRegex(self.failures()["budget"], "recorded no decay to repeat")
-
-    def test_a_damaged_trace_is_refused(self):
-        def train(optimizer, seed):
-            number = self.train(optimizer, seed)
-            if optimizer.arm == "cwd" and seed == 0:
-                (pathlib.Path(optimizer.directory) / TRACE).write_bytes(b"nothing\n")
-            return number
-
-        self.assertEqual(self.compare(train).failed, 2)
-        self.assertIn("not a decay trace", self.failures()["random"])
-
-    def test_copies_are_refused(self):
-        import copy
-
-        def train(optimizer, seed):
-            with self.assertRaisesRegex(TypeError, "cannot be copied; its state_dict"):
-                copy.deepcopy(optimizer(model()))
-            return self.loss(optimizer, seed)
-
-        self.compare(train)
 
     def test_follow_is_bounded(self):
         """Never more than all of a weight, and nothing where there is nothing."""
