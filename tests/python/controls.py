@@ -24,9 +24,10 @@ def model(names=("a", "b"), width=24):
 
 
 def gradients(layers, generator):
-    """Not those of a loss: a step must not depend on the arm, or the runs could not be compared."""
+    """Not those of a loss: they mostly point away from the weights, so that few coordinates are CWD's."""
     for weight in layers.parameters():
-        weight.grad = torch.randn(weight.shape, generator=generator).to(weight)
+        noise = torch.randn(weight.shape, generator=generator).to(weight)
+        weight.grad = (weight.std(unbiased=False) * noise - weight).detach()
 
 
 def trace(directory):
