@@ -1,4 +1,4 @@
-from typing import List, Optional
+from typing import List, Optional, Sequence, Tuple
 
 class Run:
     folder: str
@@ -11,6 +11,17 @@ class Run:
     decay: str
     weight_decay: float
     seed: int
+    decay_trace: bool
+    density_from: str
+    budget_from: str
+
+class DecayTraceWriter:
+    def __init__(self, directory: str, tensors: List[str], last_step: int) -> None: ...
+    def add(self, tensors: Sequence[Tuple[int, int, float]]) -> None: ...  # count, decayed, budget
+
+class ReferenceRun:
+    def __init__(self, what: str, directory: str, tensors: List[str]) -> None: ...  # "density" or "budget"
+    def follow(self, step: int, tensors: Sequence[Tuple[float, float]]) -> Tuple[List[float], List[float]]: ...
 
 class Conclusion:
     text: str

@@ -2,29 +2,15 @@
 (docs/studies.md), in C++; here is the loop that calls your function."""
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Union
 
+from . import compared
+
 if TYPE_CHECKING:
     from . import _study
-
-
-@functools.lru_cache(maxsize=None)
-def counted(optimizer: type) -> type:
-    """The class, whose optimizers also add up what decay removes."""
-
-    class Counted(optimizer):  # type: ignore[misc, valid-type]
-        decay_budget = 0.0
-
-        def step(self, closure: Any = None) -> Any:
-            result, report = super().step(closure), self.report()
-            self.decay_budget += 0.0 if report.skipped else report.total.budget
-            return result
-
-    return Counted
 
 
 class Setup:
@@ -32,7 +18,7 @@ class Setup:
     with parameters or groups, which are taken as they are. Keywords are the optimizer's, and the same in every run."""
 
     def __init__(self, run: _study.Run):
-        self.arm: str = run.arm              #: none, plain, cwd, shuffled, opposed
+        self.arm: str = run.arm              #: none, plain, cwd, shuffled, opposed, random, budget
         self.seed: int = run.seed
         self.recipe: str = run.recipe        #: "adam beta1=0.9 beta2=0.999 eps=1e-08 decay=cautious ... weight_decay=0.5"
         self.lr: float = run.lr
@@ -41,6 +27,7 @@ class Setup:
         self.decay: str = run.decay          #: that of `recipe`, as is the next
         self.weight_decay: float = run.weight_decay
         self.directory: str = run.directory  #: of the run, for files of your own
+        self._run = run
         self._made: List[Any] = []
 
     def __call__(self, params: Any, **options: Any) -> Any:
@@ -48,8 +35,10 @@ class Setup:
 
         from .torch import Optimizer
         groups = self.groups(params) if isinstance(params, nn.Module) else params
-        self._made.append(counted(Optimizer)(groups, recipe=self.recipe, lr=self.lr, **{"seed": self.seed, **options}))
-        return self._made[-1]
+        made = compared.compared(Optimizer)(groups, recipe=self.recipe, lr=self.lr, **{"seed": self.seed, **options})
+        compared.attach(made, self._run, len(self._made))
+        self._made.append(made)
+        return made
 
     def groups(self, model: Any) -> List[Dict[str, Any]]:
         """The usual split of a model's parameters."""
@@ -65,6 +54,10 @@ class Setup:
                 group = vectors if weight.ndim < 2 else others if self.rest and weight in embeddings else matrices
                 group["params"].append((name, weight))
         return [group for group in (matrices, others, vectors) if group["params"]]
+
+    def finish(self) -> None:
+        """After the run, which failed if this does."""
+        compared.finish(self._made, self._run)
 
     def decay_budget(self) -> float:
         """What decay has removed in this run; NaN if it made no optimizer here."""
@@ -106,7 +99,9 @@ def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, re
 
     train makes its model and data from the seed alone, its optimizer by optimizer(model), and returns the objective, the lower
     the better, of data that it did not train on: a number, or a dict that has it by its name. A number that is not finite is a
-    run that diverged. An exception is a run that failed: its traceback is in out/logs, and the others go on.
+    run that diverged. An exception is a run that failed: its traceback is in out/logs, and the others go on. The arms random
+    and budget repeat what the CWD run of the same seed took from each tensor in each step, so all runs must have the same
+    parameters and steps; they fail if the optimizer is not made by optimizer(...).
 
     recipe      what is compared, without decay and weight_decay, which the arms have
     lr          one learning rate, or several to choose from
@@ -125,6 +120,7 @@ def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, re
             setup = Setup(run)
             try:
                 number = number_of(train(setup, run.seed), objective)
+                setup.finish()
             except KeyboardInterrupt:
                 print(f"cautious: interrupted; the same call continues the study in {out}", file=sys.stderr)
                 raise

@@ -61,7 +61,7 @@ void Core::set_density(std::size_t tensor, double density) {
   optimizer_.set_density(tensor, density);
 }
 
-void Core::set_rates(std::size_t group, const Recipe& recipe, double lr, double lr_max, double decay_factor) {
+double Core::set_rates(std::size_t group, const Recipe& recipe, double lr, double lr_max, double decay_factor) {
   const Caller caller(*this);
   const bool projects = std::visit([]<class D>(const D&) { return portable::kProjects<D>; }, recipe.decay);
   Recipe now = recipe;
@@ -69,6 +69,7 @@ void Core::set_rates(std::size_t group, const Recipe& recipe, double lr, double 
   if (!projects && lr > 0) now.weight_decay = coupled_weight_decay(recipe.coupling, now.weight_decay, lr, lr_max);
   now.coupling = Coupling::plain;
   optimizer_.set_group(group, now, lr);
+  return lr * now.weight_decay;
 }
 
 void Core::set_steps(std::size_t tensor, std::int64_t t) {

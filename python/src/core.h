@@ -31,8 +31,9 @@ class Core {
   void bind(std::size_t tensor, std::uintptr_t x, std::uintptr_t g);
   void set_anchor(std::size_t tensor, std::uintptr_t x0);
   void set_density(std::size_t tensor, double density);
-  // For step_tensors(): the group's own learning rate, and its weight decay as the coupling and the schedule make it.
-  void set_rates(std::size_t group, const Recipe& recipe, double lr, double lr_max, double decay_factor);
+  // For step_tensors(): the group's own learning rate, and its weight decay as the coupling and the schedule make it. Returns
+  // their product.
+  double set_rates(std::size_t group, const Recipe& recipe, double lr, double lr_max, double decay_factor);
   void set_steps(std::size_t tensor, std::int64_t t);
   std::int64_t steps_of(std::size_t tensor);
   std::string group_of(std::size_t tensor);
@@ -47,11 +48,11 @@ class Core {
   void trust(std::size_t watched, std::uintptr_t x);
 
   // One step of all watched tensors with gradients, lr being the groups' multipliers. `groups` are the lists of parameters as
-  // the caller has them now. Returns kDone, kChanged if the lists are not those that were watched, or the index of a watched
-  // tensor that somebody has to look at first: its memory or type changed, or its gradient does not fit. Nothing has changed
-  // then.
+  // the caller has them now, `tensor_factors` as those of a StepInput. Returns kDone, kChanged if the lists are not those that
+  // were watched, or the index of a watched tensor that somebody has to look at first: its memory or type changed, or its
+  // gradient does not fit. Nothing has changed then.
   static constexpr std::ptrdiff_t kDone = -1, kChanged = -2;
-  std::ptrdiff_t step_tensors(const py::list& groups);
+  std::ptrdiff_t step_tensors(const py::list& groups, const std::vector<double>& tensor_factors);
 
   // (step, skipped, clip_scale, f64 [tensors + 1, 8]); the columns are those of Tally, the last row is the total.
   py::tuple report();

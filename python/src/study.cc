@@ -4,14 +4,19 @@
 #include <pybind11/stl.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <cautious/error.h>
 
 #include "base/text.h"
+#include "run/decay_trace.h"
+#include "run/reference_run.h"
 #include "study/compare.h"
 #include "study/external.h"
 
@@ -34,7 +39,7 @@ study::Plan plan_of(const std::string& recipe, const std::vector<double>& lrs, c
   comparison.settings.emplace_back("objective.name", objective);
   comparison.settings.emplace_back("objective.unit", unit);
   comparison.settings.emplace_back("objective.target", base::to_text(target));
-  return study::external_plan(comparison);
+  return study::recorded_plan(comparison);
 }
 
 // ValueError: the caller's arguments. RuntimeError: the content of a file. OSError: the machine.
@@ -61,7 +66,44 @@ void bind_run(py::module_& module) {
       .def_readonly("rest_lr", &ExternalRun::rest_lr)
       .def_readonly("decay", &ExternalRun::decay)
       .def_readonly("weight_decay", &ExternalRun::weight_decay)
-      .def_readonly("seed", &ExternalRun::seed);
+      .def_readonly("seed", &ExternalRun::seed)
+      .def_readonly("decay_trace", &ExternalRun::decay_trace)
+      .def_readonly("density_from", &ExternalRun::density_from)
+      .def_readonly("budget_from", &ExternalRun::budget_from);
+}
+
+void bind_traces(py::module_& module) {
+  using run::DecayTraceWriter, run::ReferenceRun;
+  py::class_<DecayTraceWriter>(module, "DecayTraceWriter")
+      .def(py::init([](const std::string& directory, const std::vector<std::string>& tensors, std::int64_t last_step) {
+             return std::make_unique<DecayTraceWriter>(directory, tensors, last_step);
+           }),
+           py::arg("directory"), py::arg("tensors"), py::arg("last_step"))
+      .def(
+          "add",
+          [](DecayTraceWriter& self, const std::vector<std::tuple<std::int64_t, std::int64_t, double>>& tensors) {
+            StepReport report;
+            for (const auto& [count, decayed, budget] : tensors) {
+              report.tensors.push_back({.count = count, .decayed = decayed, .budget = budget});
+            }
+            self.add(report);
+          },
+          py::arg("tensors"));
+  py::class_<ReferenceRun>(module, "ReferenceRun")
+      .def(py::init([](const std::string& what, const std::string& directory, const std::vector<std::string>& tensors) {
+             return std::make_unique<ReferenceRun>(what == "density" ? ReferenceRun::What::density : ReferenceRun::What::budget,
+                                                   directory, tensors);
+           }),
+           py::arg("what"), py::arg("directory"), py::arg("tensors"))
+      .def(
+          "follow",
+          [](const ReferenceRun& self, std::int64_t step, const std::vector<std::pair<double, double>>& tensors) {
+            std::vector<run::OwnDecay> own;
+            for (const auto& [strength, sum] : tensors) own.push_back({.strength = strength, .sum = sum});
+            run::ReferenceRun::Amounts amounts = self.follow(step, own);
+            return std::pair(std::move(amounts.densities), std::move(amounts.factors));
+          },
+          py::arg("step"), py::arg("tensors"));
 }
 
 }  // namespace
@@ -70,6 +112,7 @@ PYBIND11_MODULE(_study, module) {
   module.doc() = "Studies whose runs are made in Python: cautious.compare.";
   py::register_local_exception_translator(&translate);
   bind_run(module);
+  bind_traces(module);
   py::class_<study::Conclusion>(module, "Conclusion")
       .def_readonly("text", &study::Conclusion::text)
       .def_property_readonly("answers", [](const study::Conclusion& c) { return c.verdict.answers; })

@@ -93,7 +93,7 @@ bool Core::gather(const Watched& watched, py::object& gradient) {
   return true;
 }
 
-std::ptrdiff_t Core::step_tensors(const py::list& groups) {
+std::ptrdiff_t Core::step_tensors(const py::list& groups, const std::vector<double>& tensor_factors) {
   const Caller caller(*this);
   std::size_t at = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -120,7 +120,7 @@ std::ptrdiff_t Core::step_tensors(const py::list& groups) {
   }
   {
     const py::gil_scoped_release released;
-    report_ = optimizer_.step({.lr = 1});
+    report_ = optimizer_.step({.lr = 1, .tensor_factors = tensor_factors});
   }
   if (report_.skipped) return kDone;
   for (const auto& [index, gradient] : gradients) {

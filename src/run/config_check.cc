@@ -285,8 +285,8 @@ void check_together(const RunConfig& config, const std::vector<Assignment>& give
     base::with_context(in_section(given, "optimizer.rest"), [&] { check(optimizer.rest); });
     check_decay(given, "optimizer.rest", optimizer.rest_name, optimizer.rest);
   }
-  if (external) return check_objective(config, given);
   check_reference(config, given);
+  if (external) return check_objective(config, given);
   check_lora(config, given);
   check_benchmarks(config, given);
   check_batch(config, given);

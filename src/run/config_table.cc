@@ -50,10 +50,11 @@ void add_optimizer(std::vector<Key>& keys, const RunConfig& config) {
       Key{{"name", to_toml(config.optimizer.name), base::join(recipe_names()), "rule, with its usual decay"}, set_name});
   optimizer.add(Field{"lr", &O::lr, kPositive, "peak of the learning rate"});
   optimizer.add_recipe(&O::recipe);
-  if (config.task == TaskKind::external) return;  // the rest is up to the program that trains
-  options.add_only(Options::identity(), {"grad_clip", "update_rms_clip"});
-  optimizer.add(Flag{"decay_vectors", &O::decay_vectors, "weight decay on norms and biases too"});
-  options.add_only(Options::identity(), {"moments"});
+  if (config.task != TaskKind::external) {  // there it is up to the program that trains
+    options.add_only(Options::identity(), {"grad_clip", "update_rms_clip"});
+    optimizer.add(Flag{"decay_vectors", &O::decay_vectors, "weight decay on norms and biases too"});
+    options.add_only(Options::identity(), {"moments"});
+  }
   optimizer.add(Text{"density_from", &O::density_from, "a run's directory",
                      "random decay: each tensor's density and budget are that run's"},
                 Text{"budget_from", &O::budget_from, "a run's directory", "plain decay: each tensor's budget is that run's"});
@@ -111,7 +112,6 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
 void add_records(std::vector<Key>& keys, const RunConfig& config) {
   using E = RunConfig::Eval;
   using C = RunConfig::Checkpoint;
-  using L = RunConfig::Log;
   Section eval(
       keys, config, "eval", [](auto& c) -> auto& { return c.eval; });
   eval.add(Field{"every", &E::every, kEvery, "steps; 0: at the end only"});
@@ -130,11 +130,16 @@ void add_records(std::vector<Key>& keys, const RunConfig& config) {
       keys, config, "checkpoint", [](auto& c) -> auto& { return c.checkpoint; });
   checkpoint.add(Field{"every", &C::every, kEvery, "steps; 0: at the end only"},
                  Field{"keep", &C::keep, kCount, "how many of the newest are kept"});
+}
+
+void add_log(std::vector<Key>& keys, const RunConfig& config) {
+  using L = RunConfig::Log;
   Section log(
       keys, config, "log", [](auto& c) -> auto& { return c.log; });
+  const Flag trace{"decay_trace", &L::decay_trace, "what decayed in every step, for a control that repeats it"};
+  if (config.task == TaskKind::external) return log.add(trace);
   log.add(Field{"every", &L::every, kCount, "steps per row of the metrics"},
-          Flag{"tensors", &L::tensors, "also columns for every tensor"},
-          Flag{"decay_trace", &L::decay_trace, "what decayed in every step, for a control that repeats it"},
+          Flag{"tensors", &L::tensors, "also columns for every tensor"}, trace,
           Flag{"tensorboard", &L::tensorboard, "also as TensorBoard events"});
 }
 
@@ -180,6 +185,7 @@ std::vector<Key> keys_of(const RunConfig& config) {
   if (!external) add_schedule(keys, config);
   add_train(keys, config);
   external ? add_objective(keys, config) : add_records(keys, config);
+  add_log(keys, config);
   make_rivals(keys, horizon_of(config.task));
   make_rivals(keys, kWarmup);
   return keys;

@@ -98,7 +98,8 @@ Arm arm_of(std::string name, std::string decay) {
   return {.name = std::move(name), .overrides = {{"optimizer.decay", std::move(decay)}}, .density_of = "", .budget_of = ""};
 }
 
-constexpr std::array<DecidedKey, 4> kExternalDecides{{{"task", "its runs are external"},
+constexpr std::array<DecidedKey, 5> kExternalDecides{{{"task", "its runs are external"},
+                                                      {"log.decay_trace", "runs that a control repeats have it"},
                                                       {"optimizer.lr", "give lr, or several to choose from"},
                                                       {"optimizer.weight_decay", "give lambdas to choose from"},
                                                       {"optimizer.decay", "every arm has its own"}}};
@@ -162,6 +163,19 @@ Plan external_plan(const Comparison& c) {
   if (c.lrs.size() == 1) base.emplace_back("optimizer.lr", base::to_text(c.lrs.front()));
   put(base, c.settings);
   return plan_of(c, fmt::format("{} in a training program of your own", c.optimizer), std::move(base));
+}
+
+Plan recorded_plan(const Comparison& c) {
+  Plan plan = external_plan(c);
+  plan.about +=
+      " Tensor by tensor and step by step, random has as many weights decay as CWD did and budget all of them, and both "
+      "take as much from them as CWD did, random on average.";
+  plan.arms.push_back({.name = "random", .overrides = {}, .density_of = "cwd", .budget_of = ""});
+  plan.arms.push_back({.name = "budget", .overrides = {}, .density_of = "", .budget_of = "cwd"});
+  for (const char* const control : {"random", "budget"}) {
+    plan.contrasts.push_back({.a = "cwd", .b = control, .best = true, .primary = false});
+  }
+  return plan;
 }
 
 Overrides settings_of_recipe(const std::string& line) {

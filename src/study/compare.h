@@ -33,6 +33,9 @@ Plan compare_plan(const Comparison& comparison);
 // and .target.
 Plan external_plan(const Comparison& comparison);
 
+// That with two more controls of cwd, random and budget, which repeat what its runs recorded: for programs that record it.
+Plan recorded_plan(const Comparison& comparison);
+
 // A line of parse_recipe() as settings: "adamw beta2=0.95" is optimizer.name and optimizer.beta2.
 Overrides settings_of_recipe(const std::string& line);
 

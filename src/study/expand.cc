@@ -62,25 +62,11 @@ bool is_reference(const Plan& plan, const Arm& arm) {
   return std::ranges::any_of(plan.arms, [&](const Arm& other) { return reference_of(plan, other) == &arm; });
 }
 
-// Without a record of their decay, external runs cannot be reference runs.
-void check_external(const Plan& plan) {
-  const auto control = std::ranges::find_if(plan.arms, [](const Arm& arm) { return !arm.reference().empty(); });
-  if (control == plan.arms.end()) return;
-  throw Error(
-      Fault::usage,
-      fmt::format("arm '{}' is a control of '{}', but external runs keep no record of their decay that it could repeat; "
-                  "write optimizer.decay = \"shuffled\" and point_of = \"{}\" instead",
-                  control->name, control->reference(), control->reference()));
-}
-
 run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, bool tuning) {
   Overrides settings = settings_of(plan, arm, point);
   put(settings, {{"train.seed", fmt::format("{}", seed)}});
-  if (std::ranges::find(settings, std::pair<std::string, std::string>("task", "external")) != settings.end()) {
-    check_external(plan);
-  } else {
-    put(settings, {{"train.threads", "1"}});
-  }
+  const bool external = std::ranges::find(settings, std::pair<std::string, std::string>("task", "external")) != settings.end();
+  if (!external) put(settings, {{"train.threads", "1"}});
   if (!tuning && is_reference(plan, arm)) put(settings, {{"log.decay_trace", "true"}});
   const std::string who = fmt::format("arm '{}'{}", arm.name, point.empty() ? "" : " at " + point_text(point));
   run::RunConfig config = base::with_context(
@@ -183,8 +169,10 @@ void check_objective(const Plan& plan, const std::vector<PlannedRun>& runs) {
   plan.lines.at("objective", [&] { std::ranges::for_each(runs, [](const PlannedRun& run) { (void)measure_of(run); }); });
 }
 
-// What a control takes from its reference run must be there for its every step and tensor.
+// What a control takes from its reference run must be there for its every step and tensor. External runs are asked when they
+// are made.
 void check_reference(const PlannedRun& run, const PlannedRun& reference) {
+  if (run.config.task == run::TaskKind::external) return;
   const std::int64_t steps = steps_of(run.config), most = steps_of(reference.config);
   if (steps > most) {
     throw Error(Fault::usage, fmt::format("arm '{}' has {} steps, but its reference arm '{}' has {}; remove what makes it "

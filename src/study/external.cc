@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "run/decay_trace.h"
 #include "study/progress.h"
 
 namespace cautious::study {
@@ -31,6 +32,21 @@ std::vector<PlannedRun> external_runs(const Plan& plan) {
   return runs;
 }
 
+// Why a control cannot be made; empty if it can.
+std::string obstacle_to(const ExternalRun& run) {
+  const std::filesystem::path reference = run.density_from.empty() ? run.budget_from : run.density_from;
+  if (reference.empty()) return "";
+  try {
+    if (!run::DecayTrace::read(reference).tensors().empty()) return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return fmt::format(
+      "its reference run, {}, recorded no decay to repeat: it did not step an optimizer(model), or the parameters "
+      "of that one changed on the way",
+      reference.filename().string());
+}
+
 }  // namespace
 
 ExternalStudy::ExternalStudy(const Plan& plan, const std::filesystem::path& directory)
@@ -41,21 +57,31 @@ ExternalStudy::ExternalStudy(Plan plan, std::vector<PlannedRun> runs, const std:
 
 std::optional<ExternalRun> ExternalStudy::next() {
   if (current_) end({.interrupted = true});
-  current_ = agenda_.next();
-  if (!current_) return std::nullopt;
-  agenda_.begin(*current_);
-  const PlannedRun& planned = agenda_.runs()[*current_].run;
-  ExternalRun run = external_run(planned, directory_.run(planned));
-  begin(run, agenda_.config_of(*current_));
-  start_ = Clock::now();
-  return run;
+  while ((current_ = agenda_.next())) {
+    agenda_.begin(*current_);
+    const ExternalRun one = run();
+    begin(one, agenda_.config_of(*current_));
+    start_ = Clock::now();
+    const std::string obstacle = obstacle_to(one);
+    if (obstacle.empty()) return one;
+    end({.said = obstacle});
+  }
+  return std::nullopt;
+}
+
+ExternalRun ExternalStudy::run() const {
+  PlannedRun planned = agenda_.runs()[*current_].run;
+  planned.config = agenda_.config_of(*current_);
+  return external_run(planned, directory_.run(planned));
 }
 
 void ExternalStudy::finish(double objective, double decay_budget) {
   if (!current_) throw Error(Fault::usage, "there is no run to finish; next() gives one out");
-  const PlannedRun& planned = agenda_.runs()[*current_].run;
-  study::finish(external_run(planned, directory_.run(planned)),
-                {.objective = objective, .seconds = seconds_since(start_), .decay_budget = decay_budget});
+  const ExternalRun one = run();
+  if (one.decay_trace && !std::filesystem::exists(one.directory / run::kDecayTrace)) {
+    run::DecayTraceWriter(one.directory, {}, 0);  // it will never have one, and so is not made again for its controls
+  }
+  study::finish(one, {.objective = objective, .seconds = seconds_since(start_), .decay_budget = decay_budget});
   end({});
 }
 

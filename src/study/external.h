@@ -28,7 +28,8 @@ class ExternalStudy {
   ExternalStudy(const ExternalStudy&) = delete;
 
   // The run to make now; it has begun until finish(), fail() or next() is called. One that a killed program or next() leaves
-  // without a result is given out again. None: there is nothing left to do.
+  // without a result is given out again. Controls whose reference run recorded nothing are failed on the way. None: there is
+  // nothing left to do.
   std::optional<ExternalRun> next();
 
   // The end of the run. An objective that is not finite: it diverged. A decay budget of NaN is not known.
@@ -46,6 +47,7 @@ class ExternalStudy {
 
  private:
   ExternalStudy(Plan plan, std::vector<PlannedRun> runs, const std::filesystem::path& directory);
+  ExternalRun run() const;  // the current one
   void end(const Agenda::Ending& ending);
 
   Plan plan_;

@@ -56,7 +56,10 @@ ExternalRun external_run(const PlannedRun& run, const fs::path& directory) {
           .rest_lr = parts ? optimizer.lr * optimizer.rest_lr_multiplier : 0,
           .decay = std::string(name_of(recipe.decay)),
           .weight_decay = recipe.weight_decay,
-          .seed = run.seed};
+          .seed = run.seed,
+          .decay_trace = run.config.log.decay_trace,
+          .density_from = optimizer.density_from,
+          .budget_from = optimizer.budget_from};
 }
 
 void begin(const ExternalRun& run, const run::RunConfig& config) {

@@ -23,14 +23,19 @@ struct ExternalRun {
   std::string decay;  // of `recipe`, as is the next: 0 where nothing decays
   double weight_decay = 0;
   std::uint64_t seed = 0;
+  bool decay_trace = false;  // a control will repeat its decay: it has to be recorded (run/decay_trace.h)
+  // Directory of the reference run whose decay this one has to repeat; at most one is set (run/reference_run.h).
+  std::string density_from, budget_from;
 };
 
+// As the run's configuration says.
 ExternalRun external_run(const PlannedRun& run, const std::filesystem::path& directory);
 
 // Makes the directory as that of a run that has begun. An earlier attempt's own files stay, but for its result.
 void begin(const ExternalRun& run, const run::RunConfig& config);
 
-// What a command is told: CAUTIOUS_RECIPE, CAUTIOUS_LR, ..., one variable for each member.
+// What a command is told: CAUTIOUS_RECIPE, CAUTIOUS_LR, ..., one variable for each member but the last three: a command neither
+// records nor repeats.
 std::vector<std::string> environment_of(const ExternalRun& run);
 
 struct ExternalResult {

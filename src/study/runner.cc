@@ -215,6 +215,15 @@ void check_runs(const std::vector<PlannedRun>& runs, const RunnerOptions& option
                               "script or with the 'cautious compare --command' that began it",
                               run.arm));
     }
+    if (external && run.follows >= 0) {
+      const std::string& reference = runs[static_cast<std::size_t>(run.follows)].arm;
+      throw Error(
+          Fault::usage,
+          fmt::format("arm '{}' is a control of '{}', but a command keeps no record of its decay that could be repeated; "
+                      "write optimizer.decay = \"shuffled\" and point_of = \"{}\" instead, or use cautious.compare "
+                      "in Python",
+                      run.arm, reference, reference));
+    }
     if (external || !run.config.data.path.empty()) continue;
     throw Error(Fault::usage,
                 fmt::format("arm '{}': data.path is not set; put data.path = FILE, or a set's name from 'cautious "

@@ -31,40 +31,17 @@ std::string not_finite(double number) { return std::isnan(number) ? "not a numbe
 
 }  // namespace
 
-ReferenceRun::Factors ReferenceRun::follow(std::int64_t number, const StepInput& input, Optimizer& optimizer,
-                                           const std::vector<at::Tensor>& parameters) const {
-  Factors factors{std::vector<double>(parameters.size(), 1), 0};
-  double plain = 0, wanted = 0;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const Group& group = optimizer.group_of(i);
-    if (group.decay == DecaySwitch::off || std::holds_alternative<None>(group.recipe.decay)) continue;
-    double density = 1;
-    if (what_ == What::density) optimizer.set_density(i, density = trace_.density(number, i));
-    const double lr = input.lr * group.lr_multiplier, peak = input.lr_max * group.lr_multiplier;
-    const double strength = lr > 0 ? lr * coupled_weight_decay(group.recipe.coupling, group.recipe.weight_decay, lr, peak) : 0;
-    const double budget = density * strength * parameters[i].detach().abs().sum(at::kDouble).item<double>();
-    factors.tensors[i] = budget > 0 ? std::min(trace_.budget(number, i) / budget, 1 / strength) : 0;
-    plain += budget;
-    wanted += factors.tensors[i] * budget;
-  }
-  if (plain > 0) factors.all = wanted / plain;
-  return factors;
-}
-
-std::optional<ReferenceRun> reference_run(const run::RunConfig& config, const std::vector<std::string>& tensors) {
+std::optional<run::ReferenceRun> reference_run(const run::RunConfig& config, const std::vector<std::string>& tensors) {
   const bool density = !config.optimizer.density_from.empty();
   const std::string& from = density ? config.optimizer.density_from : config.optimizer.budget_from;
   if (from.empty()) return std::nullopt;
-  run::DecayTrace trace = run::DecayTrace::read(from);
-  if (trace.tensors() != tensors) {
-    throw Error(Fault::data, fmt::format("{}: the {} tensors of its decay trace are not the {} of this model", from,
-                                         trace.tensors().size(), tensors.size()));
-  }
-  if (trace.steps() < steps_of(config)) {
+  using What = run::ReferenceRun::What;
+  run::ReferenceRun reference(density ? What::density : What::budget, from, tensors);
+  if (reference.steps() < steps_of(config)) {
     throw Error(Fault::data,
-                fmt::format("{}: its decay trace has {} steps, this run has {}", from, trace.steps(), steps_of(config)));
+                fmt::format("{}: its decay trace has {} steps, this run has {}", from, reference.steps(), steps_of(config)));
   }
-  return ReferenceRun(density ? ReferenceRun::What::density : ReferenceRun::What::budget, std::move(trace));
+  return reference;
 }
 
 Average::Average(::torch::nn::Module& model, double decay) : model_(model), decay_(decay) {
@@ -142,18 +119,40 @@ double Trainer::rms() const {
   return std::sqrt(squares / count);
 }
 
+// Sets the densities of step `number` and returns the factors.
+run::ReferenceRun::Amounts Trainer::follow(std::int64_t number, const StepInput& input) {
+  const auto decays = [&](std::size_t i) {
+    const Group& group = optimizer_.group_of(i);
+    return group.decay == DecaySwitch::on && !std::holds_alternative<None>(group.recipe.decay);
+  };
+  std::vector<run::OwnDecay> own(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Group& group = optimizer_.group_of(i);
+    const double lr = input.lr * group.lr_multiplier, peak = input.lr_max * group.lr_multiplier;
+    if (!decays(i) || lr <= 0) continue;
+    own[i].strength = lr * coupled_weight_decay(group.recipe.coupling, group.recipe.weight_decay, lr, peak);
+    own[i].sum = parameters_[i].detach().abs().sum(at::kDouble).item<double>();
+  }
+  run::ReferenceRun::Amounts amounts = reference_->follow(number, own);
+  if (config_.optimizer.density_from.empty()) return amounts;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (decays(i)) optimizer_.set_density(i, amounts.densities[i]);
+  }
+  return amounts;
+}
+
 TrainStep Trainer::step() {
   const std::int64_t number = done_ + 1;
   const double lr = lr_at(schedule_, number);
   StepInput input{.lr = lr, .lr_max = schedule_.lr};
-  ReferenceRun::Factors factors;  // alive until the step is done
+  run::ReferenceRun::Amounts amounts;  // alive until the step is done
   if (reference_) {
-    factors = reference_->follow(number, input, optimizer_, parameters_);
-    input.tensor_factors = factors.tensors;
+    amounts = follow(number, input);
+    input.tensor_factors = amounts.factors;
   } else {
     input.decay_factor = decay_factor_at(decay_schedule_, number);
   }
-  const double factor = reference_ ? factors.all : input.decay_factor;
+  const double factor = reference_ ? amounts.all : input.decay_factor;
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
   if (gradients_) gradients_->begin(config_.train.grad_accum);
   const double own_loss = task_.add_gradients(done_);

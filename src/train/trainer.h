@@ -16,34 +16,13 @@
 
 #include "ranks/gradients.h"
 #include "run/config.h"
-#include "run/decay_trace.h"
+#include "run/reference_run.h"
 #include "train/task.h"
 
 namespace cautious::train {
 
-// The two controls of a run with cautious decay: plain decay, and a random mask of the same density. Tensor by tensor and step
-// by step both take as much from the weights as the reference run wrote down (run/decay_trace.h), the mask on average.
-class ReferenceRun {
- public:
-  enum class What { density, budget };
-  ReferenceRun(What what, run::DecayTrace trace) : what_(what), trace_(std::move(trace)) {}
-
-  struct Factors {
-    std::vector<double> tensors;  // on the weight decay of each
-    double all = 0;               // of them together
-  };
-  // Makes step `number` decay as the reference run's did: sets the densities and returns the factors that spend its budgets.
-  // Nothing decays where there is nothing to decay, and never more than all of a weight.
-  Factors follow(std::int64_t number, const StepInput& input, Optimizer& optimizer,
-                 const std::vector<at::Tensor>& parameters) const;
-
- private:
-  What what_;
-  run::DecayTrace trace_;
-};
-
 // The one that the configuration names, if any. A trace of other tensors or of fewer steps is an Error(Fault::data).
-std::optional<ReferenceRun> reference_run(const run::RunConfig& config, const std::vector<std::string>& tensors);
+std::optional<run::ReferenceRun> reference_run(const run::RunConfig& config, const std::vector<std::string>& tensors);
 
 struct TrainStep {
   double loss;  // mean over the step's targets, before the update
@@ -96,6 +75,8 @@ class Trainer {
   void load(const std::filesystem::path& folder, std::int64_t done);
 
  private:
+  run::ReferenceRun::Amounts follow(std::int64_t number, const StepInput& input);
+
   run::RunConfig config_;
   Task& task_;
   ranks::World& world_;
@@ -104,7 +85,7 @@ class Trainer {
   Optimizer optimizer_;
   std::vector<at::Tensor> parameters_;
   std::vector<std::string> names_;
-  std::optional<ReferenceRun> reference_;
+  std::optional<run::ReferenceRun> reference_;
   std::optional<Average> average_;
   std::optional<ranks::Gradients> gradients_;  // of all ranks
   std::int64_t done_ = 0;

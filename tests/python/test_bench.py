@@ -11,7 +11,8 @@ class Bench(unittest.TestCase):
 
     def test_json_and_table(self):
         found = json.loads(self.run_bench("--case", "small", "--rounds", "1", "--threads", "1", "--json").stdout)
-        self.assertEqual([row["optimizer"] for row in found["rows"]], ["cautious", "torch for", "torch foreach", "CWD by hand"])
+        self.assertEqual([row["optimizer"] for row in found["rows"]],
+                         ["cautious", "torch for", "torch foreach", "CWD by hand", "the same bytes"])
         self.assertEqual({(row["tensors"], row["parameters"]) for row in found["rows"]}, {(1000, 160_000)})
         self.assertTrue(all(row["ns_per_parameter"] > 0 and row["ratio"] > 0 for row in found["rows"]))
         self.assertTrue(found["us_per_call"] > 0 and found["us_per_tensor"] > 0)

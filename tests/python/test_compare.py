@@ -1,5 +1,5 @@
-"""cautious.compare with a stand-in for the optimizer: the loop, its failures and its continuation. Verdicts and reports are
-tested in tests/program."""
+"""cautious.compare with a stand-in for the optimizer: the loop, its failures and its continuation. Controls that repeat what
+was recorded are tested in test_compare_controls.py, verdicts and reports in tests/program."""
 import contextlib
 import io
 import json
@@ -25,12 +25,14 @@ class Optimizer:
     def __init__(self, params, *, recipe, lr, **options):
         self.params, self.recipe, self.lr, self.options = list(params), recipe, lr, options
         self.fields = dict(word.split("=") for word in recipe.split()[1:])
+        self.param_groups = [{"param_names": ["w"]}]
 
     def step(self, closure=None):
         return "stepped"
 
     def report(self):
-        return SimpleNamespace(skipped=False, total=SimpleNamespace(budget=0.5))
+        tally = SimpleNamespace(count=2, decayed=1, budget=0.5)
+        return SimpleNamespace(skipped=False, total=tally, tensors={"w": tally})
 
 
 def model():
@@ -79,7 +81,7 @@ class CompareTest(unittest.TestCase):
         self.assertIn(verdict.answers[0], str(verdict).replace("\n", " "))
         self.assertEqual(pathlib.Path(verdict.report), self.out / "report.html")
         self.assertIn("Weight decay helps here", (self.out / "report.html").read_text())
-        self.assertEqual({arm for arm, recipe, seed in self.calls}, {"none", "plain", "cwd", "shuffled", "opposed"})
+        self.assertEqual({arm for arm, recipe, seed in self.calls}, {"none", "plain", "cwd", "shuffled", "opposed", "random", "budget"})
         self.assertEqual(len(self.calls), len(set(self.calls)))
         self.assertEqual(len(self.calls), len(self.summaries()))
         lines = self.said.getvalue().splitlines()

@@ -33,15 +33,22 @@ def nonfinite(entries: Sequence[Any], policy: str) -> bool:
 
 
 def step(entries: Sequence[Any], states: Dict[torch.Tensor, Dict[str, Any]], recipes: List[_core.Recipe],
-         rates: List[Tuple[float, float, float]], settings: Dict[str, Any]) -> Dict[str, Tally]:
+         rates: List[Tuple[float, float, float]], settings: Dict[str, Any],
+         amounts: Sequence[Tuple[float, float]]) -> Dict[str, Tally]:
+    """`amounts`: of each entry, density and a factor on its weight decay; none: those of its group."""
     lines = [str(recipe) for recipe in recipes]
     options = {name: settings[name] for name in ("seed", "rounding", "moments", "update_rms_clip")}
     seen = {}
-    for entry in entries:
+    for at, entry in enumerate(entries):
         if entry.slot >= 0 or entry.tensor.grad is None:
             continue
-        lr, lr_max, factor = rates[entry.group]
-        seen[entry.name] = reference.step(lines[entry.group], entry.tensor, entry.tensor.grad, states[entry.tensor], lr=lr,
+        line, (lr, lr_max, factor) = lines[entry.group], rates[entry.group]
+        if amounts:
+            density, own = amounts[at]
+            factor *= own
+            if "decay=random" in line.split():
+                line = str(_core.recipe(line, [("density", repr(density))]))
+        seen[entry.name] = reference.step(line, entry.tensor, entry.tensor.grad, states[entry.tensor], lr=lr,
                                           lr_max=lr_max, decay_factor=factor, tensor=reference.bits.hash_of(entry.name), **options)
     return {name: Tally(*(int(found[key]) for key in COUNTS), *(float(found[key]) for key in SUMS))
             for name, found in seen.items()}

@@ -4,7 +4,7 @@ knows groups, saved.py what is kept."""
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -82,6 +82,7 @@ class Optimizer(torch.optim.Optimizer):
         self._values: List[Tuple[Any, ...]] = []  # of each group, when its recipe was made
         self._recipes: List[_core.Recipe] = []
         self._rates: List[Tuple[float, float, float]] = []
+        self._strengths: List[float] = []  # lr times weight decay
 
     def add_param_group(self, param_group: Dict[str, Any]) -> None:
         """A group with entries of its own; those it lacks are the optimizer's. Its state and anchors begin now."""
@@ -147,7 +148,7 @@ class Optimizer(torch.optim.Optimizer):
             return
         lists = [group["params"] for group in self.param_groups]
         looked = False
-        while (at := self._core.step_tensors(lists)) != _core.DONE:
+        while (at := self._core.step_tensors(lists, self._factors(amounts := self._amounts()))) != _core.DONE:
             if at == _core.CHANGED:
                 self._build(self._states())
                 lists = [group["params"] for group in self.param_groups]
@@ -162,7 +163,21 @@ class Optimizer(torch.optim.Optimizer):
             return
         self._steps += 1
         if self._elsewhere:
-            self._tallies = elsewhere.step(self._entries, self._elsewhere, self._recipes, self._rates, self._settings)
+            self._tallies = elsewhere.step(self._entries, self._elsewhere, self._recipes, self._rates, self._settings, amounts)
+
+    def _amounts(self) -> Sequence[Tuple[float, float]]:
+        """Of every entry, for a control (compared.py): the density of its random mask, and a factor on its weight decay."""
+        return ()
+
+    def _factors(self, amounts: Sequence[Tuple[float, float]]) -> List[float]:
+        """Those of the entries in the core, which has their densities now."""
+        factors = []
+        for entry, (density, factor) in zip(self._entries, amounts):
+            if entry.slot >= 0:
+                factors.append(factor)
+                if self.param_groups[entry.group]["decay"] == "random":
+                    self._core.set_density(entry.slot, density)
+        return factors
 
     def _refresh(self) -> None:
         """Recipes and rates of the groups as they are now."""
@@ -176,7 +191,7 @@ class Optimizer(torch.optim.Optimizer):
                     self._build(self._states())
                     return
                 self._recipes[at], self._values[at] = recipe, values
-            self._core.set_rates(at, self._recipes[at], *rates)
+            self._strengths[at] = self._core.set_rates(at, self._recipes[at], *rates)
             self._rates[at] = rates
 
     def _look(self) -> None:
@@ -227,8 +242,7 @@ class Optimizer(torch.optim.Optimizer):
                 core.trust(at, entry.tensor.data_ptr())
                 if entry.tensor in states:
                     saved.put(core, entry.slot, entry.shape, states[entry.tensor])
-        for at, recipe in enumerate(recipes):
-            core.set_rates(at, recipe, *rates[at])
+        self._strengths = [core.set_rates(at, recipe, *rates[at]) for at, recipe in enumerate(recipes)]
         self._core, self._threads, self._entries, self._elsewhere = core, threads, entries, others
         self._recipes, self._rates, self._values = recipes, rates, [values_of(group) for group in self.param_groups]
 
