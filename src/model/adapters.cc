@@ -6,7 +6,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 
@@ -58,14 +57,11 @@ const Adapters::Pair* Adapters::find(const std::string& weight) const {
 
 at::Tensor Adapters::thinned(const at::Tensor& x, std::uint64_t key) const {
   if (lora_.dropout == 0 || !is_training()) return x;
-  const at::Tensor factors = at::empty_like(x, x.options().requires_grad(false));
+  const bool doubles = x.scalar_type() == at::kDouble;
+  const at::Tensor factors = at::empty(x.sizes(), at::TensorOptions(doubles ? at::kDouble : at::kFloat));
   const std::uint64_t mixed = base::mix64(key + base::kGolden * (number_ + 1));
-  if (x.scalar_type() == at::kFloat) {
-    fill_factors<float>(factors, mixed, lora_.dropout);
-  } else {
-    fill_factors<double>(factors, mixed, lora_.dropout);
-  }
-  return x * factors;
+  doubles ? fill_factors<double>(factors, mixed, lora_.dropout) : fill_factors<float>(factors, mixed, lora_.dropout);
+  return x * factors.to(x.options().requires_grad(false));
 }
 
 at::Tensor Adapters::add_to(const at::Tensor& rows, const at::Tensor& x, const Pair& pair) const {

@@ -274,7 +274,7 @@ at::Tensor Transformer::embedded(const at::Tensor& tokens, const at::Tensor& pos
 }
 
 at::Tensor Transformer::hidden(const at::Tensor& tokens, const at::Tensor& starts) const {
-  const at::Tensor in_window = at::arange(tokens.size(1), at::kLong);
+  const at::Tensor in_window = at::arange(tokens.size(1), tokens.options());
   at::Tensor x = embedded(tokens, starts.defined() ? in_window - starts : in_window);
   const Sequences all{tokens.size(0), tokens.size(1), starts};
   for (const auto& layer : layers_) {

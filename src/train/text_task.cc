@@ -1,4 +1,5 @@
 // Language models: a Transformer, perhaps with adapters, sequences of tokens, and windows of the validation text.
+#include "train/device.h"
 #include "train/task.h"
 
 #include <algorithm>
@@ -116,7 +117,10 @@ std::shared_ptr<model::Adapters> make_adapters(const run::RunConfig& config) {
 }
 
 std::shared_ptr<model::Transformer> make_model(const run::RunConfig& config, const model::Adapters* adapters) {
-  const model::RunOptions options{.recompute = config.model.recompute, .adapters = adapters};
+  const bool plain = config.train.precision == run::Precision::mixed;  // which the fused operations do not know
+  const model::RunOptions options{.path = plain ? model::ops::Path::plain : model::ops::Path::fused,
+                                  .recompute = config.model.recompute,
+                                  .adapters = adapters};
   const model::ModelConfig& shape = config.model.shape;
   if (config.model.from.empty()) return std::make_shared<model::Transformer>(shape, config.train.seed, options);
   const auto source = model::open_weights(run::find_checkpoint(config.model.from));
@@ -141,7 +145,11 @@ class TextTask : public Task {
         adapters_(make_adapters(config)),
         model_(make_model(config, adapters_.get())),
         benchmarks_(benchmarks_of(config)),
-        notices_(source_->notices()) {}
+        device_(device_of(config, world)),
+        notices_(source_->notices()) {
+    model_->to(device_, weights_type(config));
+    if (adapters_) adapters_->to(device_, weights_type(config));
+  }
 
   ::torch::nn::Module& model() override {
     if (adapters_) return *adapters_;
@@ -161,6 +169,8 @@ class TextTask : public Task {
   std::vector<std::string> notices() override { return std::exchange(notices_, {}); }
 
  private:
+  at::Tensor loss_of(const at::Tensor& tokens, const at::Tensor& target, const at::Tensor& starts);
+
   run::RunConfig config_;
   ranks::World& world_;
   Rows rows_;
@@ -169,10 +179,12 @@ class TextTask : public Task {
   std::shared_ptr<model::Adapters> adapters_;
   std::shared_ptr<model::Transformer> model_;
   std::vector<model::Benchmark> benchmarks_;
+  at::Device device_;
   std::vector<std::string> notices_;
 };
 
 Evaluation TextTask::evaluate() {
+  const Precise precise(config_, device_);
   if (adapters_) adapters_->eval();
   const model::Evaluation found = model::evaluate(*model_, source_->validation(), rows_.chunk, {}, world_.share());
   if (adapters_) adapters_->train();
@@ -223,6 +235,11 @@ void TextTask::describe(const std::filesystem::path& folder) const {
   if (more) base::write_atomically(folder / kMore, *more);
 }
 
+at::Tensor TextTask::loss_of(const at::Tensor& tokens, const at::Tensor& target, const at::Tensor& starts) {
+  const Precise precise(config_, device_);
+  return model_->loss(tokens.to(device_), target.to(device_), starts.to(device_));
+}
+
 // The chunks' losses weigh as their targets: whatever the chunks, the gradient is that of the mean over the whole batch.
 double TextTask::add_gradients(std::int64_t step) {
   const std::int64_t begin = step * config_.train.batch_size + rows_.first;
@@ -244,7 +261,7 @@ double TextTask::add_gradients(std::int64_t step) {
     const std::int64_t targets = count_targets(part(target));
     if (targets == 0) continue;
     if (adapters_) adapters_->draw(static_cast<std::uint64_t>(begin + first));
-    const at::Tensor chunk_loss = model_->loss(part(tokens), part(target), part(starts));
+    const at::Tensor chunk_loss = loss_of(part(tokens), part(target), part(starts));
     const double weight = static_cast<double>(targets) / static_cast<double>(all);
     loss += weight * chunk_loss.item<double>();
     if (!std::isfinite(loss)) return loss;
