@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Union
 
@@ -121,7 +122,10 @@ def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, re
                          seeds=seeds, tune_seeds=tune_seeds, objective=objective, unit=unit, target=target)
     last_error = None
     try:
-        while run := study.next():
+        while (run := study.next()) or study.waits:
+            if run is None:  # other processes are at work on the study, and may leave more to do
+                time.sleep(1)
+                continue
             setup = Setup(run)
             try:
                 number = number_of(train(setup, run.seed), objective)

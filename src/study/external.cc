@@ -41,6 +41,7 @@ ExternalStudy::ExternalStudy(Plan plan, std::vector<PlannedRun> runs, const std:
 
 std::optional<ExternalRun> ExternalStudy::next() {
   if (current_) end({.interrupted = true});
+  agenda_.refresh();
   current_ = agenda_.next();
   if (!current_) return std::nullopt;
   agenda_.begin(*current_);
@@ -54,6 +55,7 @@ std::optional<ExternalRun> ExternalStudy::next() {
 void ExternalStudy::finish(double objective, double decay_budget) {
   if (!current_) throw Error(Fault::usage, "there is no run to finish; next() gives one out");
   const PlannedRun& planned = agenda_.runs()[*current_].run;
+  if (!agenda_.holds(*current_)) return end({});
   study::finish(external_run(planned, directory_.run(planned)),
                 {.objective = objective, .seconds = seconds_since(start_), .decay_budget = decay_budget});
   end({});
@@ -61,7 +63,7 @@ void ExternalStudy::finish(double objective, double decay_budget) {
 
 void ExternalStudy::fail(const std::string& why, const std::string& log) {
   if (!current_) throw Error(Fault::usage, "there is no run that could fail; next() gives one out");
-  base::write_atomically(directory_.said(agenda_.runs()[*current_].run), log);
+  if (agenda_.holds(*current_)) base::write_atomically(directory_.said(agenda_.runs()[*current_].run), log);
   end({.said = base::in_one_line(why)});
 }
 
