@@ -79,15 +79,16 @@ bool leaves_rest(const study::Results& results, const StudyOptions& options) {
   std::vector<study::PlannedRun> planned;
   for (const FinishedRun& run : results.runs) planned.push_back(run.run);
   const std::vector<bool> own = in_shard(planned, options.shard);
-  std::set<std::string> ours, theirs;  // folders: runs that compute the same are one
+  bool open = false, awaited = false;  // of its own, of others
   for (std::size_t i = 0; i < planned.size(); ++i) {
     const RunStatus status = results.runs[i].status;
-    if (status == RunStatus::waiting || status == RunStatus::running) (own[i] ? ours : theirs).insert(planned[i].folder);
+    if (status == RunStatus::waiting || status == RunStatus::running) (own[i] ? open : awaited) = true;
   }
-  if (ours.empty() && theirs.empty()) return false;
-  const std::string waits = ours.empty() ? "" : fmt::format("; {} of its own wait for results of others", ours.size());
-  fmt::print(stderr, "shard {}/{} has made what it can{}; copy the folders runs/ of all shards together, then: {}\n",
-             options.shard.number, options.shard.count, waits, options.again);
+  if (!open && !awaited) return false;
+  if (options.quiet) return true;
+  fmt::print(stderr, "shard {}/{} has made {}; copy the folders runs/ of all shards together, then: {}\n", options.shard.number,
+             options.shard.count, open ? "all of its runs but those that need results of others" : "all of its runs",
+             options.again);
   return true;
 }
 

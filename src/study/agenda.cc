@@ -61,9 +61,11 @@ Agenda::Agenda(StudyDirectory& directory, const Plan& plan, std::vector<PlannedR
     failures_.push_back(failure_time(folder));
     runs_.push_back(read_(folder, std::move(run)));
   }
+  const std::map<std::string, std::string> others = directory_.claims().others();  // who may be beginning one again
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     RunStatus& status = runs_[i].status;
-    if (!has_ended(status) || must_begin_again(i, status)) status = RunStatus::waiting;
+    const bool theirs = others.contains(runs_[i].run.folder);
+    if (!has_ended(status) || theirs || must_begin_again(i, status)) status = RunStatus::waiting;
   }
   choices_ = settle(plan_, runs_);
   refresh();

@@ -110,16 +110,26 @@ Worker this_worker() {
 }
 
 Claims::Claims(fs::path folder, Lease lease, Worker worker)
-    : folder_(std::move(folder)), lease_(lease), worker_(std::move(worker)), renewing_([this] { keep_renewing(); }) {}
+    : folder_(std::move(folder)),
+      lease_(lease),
+      worker_(std::move(worker)),
+      made_in_(::getpid()),
+      renewal_(std::make_unique<Renewal>()) {
+  renewal_->thread = std::thread([this] { keep_renewing(); });
+}
 
 Claims::~Claims() {
-  {
-    const std::lock_guard lock(mutex_);
-    leaving_ = true;
+  if (::getpid() != made_in_) {
+    (void)renewal_.release();  // the thread is not in this process: it could neither be joined nor destroyed
+    return;
   }
-  left_.notify_all();
-  renewing_.join();
-  for (const std::string& name : std::exchange(held_, {})) {
+  {
+    const std::lock_guard lock(renewal_->mutex);
+    renewal_->leaving = true;
+  }
+  renewal_->left.notify_all();
+  renewal_->thread.join();
+  for (const std::string& name : std::exchange(renewal_->held, {})) {
     try {
       give_back(name);
     } catch (const Error&) {
@@ -157,8 +167,8 @@ bool Claims::take(const std::string& name) {
     ::unlink(file(name).c_str());
     base::fail_at(file(name), "write the claim", error);
   }
-  const std::lock_guard lock(mutex_);
-  held_.insert(name);
+  const std::lock_guard lock(renewal_->mutex);
+  renewal_->held.insert(name);
   return true;
 }
 
@@ -172,8 +182,8 @@ void Claims::wait_for(const std::string& name) {
 bool Claims::holds(const std::string& name) const { return is_ours(read_claim(file(name))); }
 
 void Claims::give_back(const std::string& name) {
-  const std::lock_guard lock(mutex_);
-  held_.erase(name);
+  const std::lock_guard lock(renewal_->mutex);
+  renewal_->held.erase(name);
   const std::string found = read_claim(file(name));
   if (is_ours(found)) take_away(name, found);
 }
@@ -209,7 +219,6 @@ std::map<std::string, std::string> Claims::others() {
         seen.renewed = true;
     }
     if (is_dead(seen)) {
-      const std::lock_guard lock(mutex_);
       take_away(name, seen.text);
       continue;
     }
@@ -247,9 +256,10 @@ void Claims::renew(const std::string& name, std::uint64_t beat) const {
 }
 
 void Claims::keep_renewing() {
-  std::unique_lock lock(mutex_);
-  for (std::uint64_t beat = 1; !left_.wait_for(lock, lease_.beat, [this] { return leaving_; }); ++beat) {
-    for (const std::string& name : held_) renew(name, beat);
+  std::unique_lock lock(renewal_->mutex);
+  const auto leaving = [this] { return renewal_->leaving; };
+  for (std::uint64_t beat = 1; !renewal_->left.wait_for(lock, lease_.beat, leaving); ++beat) {
+    for (const std::string& name : renewal_->held) renew(name, beat);
   }
 }
 

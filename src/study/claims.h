@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -37,7 +38,7 @@ class Claims {
  public:
   // The folder is there. A thread renews what is taken.
   explicit Claims(std::filesystem::path folder, Lease lease = {}, Worker worker = this_worker());
-  ~Claims();  // gives all back
+  ~Claims();  // gives all back; a copy in a forked process does nothing
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
 
@@ -74,17 +75,22 @@ class Claims {
   void renew(const std::string& name, std::uint64_t beat) const;
   void keep_renewing();
 
+  // What the thread shares.
+  struct Renewal {
+    std::mutex mutex;  // over the following
+    std::set<std::string> held;
+    bool leaving = false;
+    std::condition_variable left;
+    std::thread thread;
+  };
+
   std::filesystem::path folder_;
   Lease lease_;
   Worker worker_;
   std::map<std::string, Seen> seen_;  // of others
   std::uint64_t taken_away_ = 0;
-
-  mutable std::mutex mutex_;  // over the following
-  std::set<std::string> held_;
-  bool leaving_ = false;
-  std::condition_variable left_;
-  std::thread renewing_;
+  std::int64_t made_in_;  // the process
+  std::unique_ptr<Renewal> renewal_;
 };
 
 }  // namespace cautious::study

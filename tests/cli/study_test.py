@@ -235,7 +235,7 @@ class Runs(Study):
         for number in (1, 2):
             done = self.study(plan, f"shard{number}", "--shard", f"{number}/2")
             self.assertEqual(done.stdout, "")
-            self.assertIn(f"shard {number}/2 has made what it can; copy the folders runs/ of all shards together, then: "
+            self.assertIn(f"shard {number}/2 has made all of its runs; copy the folders runs/ of all shards together, then: "
                           f"cautious study {plan} --out {self.folder / f'shard{number}'} --shard {number}/2", done.stderr)
         shutil.copytree(self.folder / "shard2" / "runs", self.folder / "shard1" / "runs", dirs_exist_ok=True)
         done = self.study(plan, "shard1", "--shard", "1/2")

@@ -216,6 +216,19 @@ TEST_F(ClaimFiles, ASleeperDoesNotDisturbTheNextOwner) {
   EXPECT_EQ(names(directory_), std::set<std::string>{"x"});
 }
 
+TEST_F(ClaimFiles, ACopyInAForkedProcessDoesNothing) {
+  auto ours = std::make_unique<Claims>(directory_, kLong);
+  EXPECT_TRUE(ours->take("x"));
+  int status = -1;
+  ::waitpid(process([&] {
+              ours.reset();
+              return 0;
+            }),
+            &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(ours->holds("x"));
+}
+
 TEST_F(ClaimFiles, AFolderThatIsGone) {
   Claims ours(directory_ / "none");
   EXPECT_NE(refused(Fault::failure, [&] { ours.take("x"); }).find("cannot create the claim"), std::string::npos);
