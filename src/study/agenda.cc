@@ -195,7 +195,7 @@ std::optional<std::size_t> Agenda::next() {
 
 bool Agenda::waits() const {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (in_shard_[i] && !runs_[i].worker.empty()) return true;
+    if (in_shard_[i] && runs_[i].status == RunStatus::running && !runs_[i].worker.empty()) return true;
   }
   return changed_;
 }

@@ -172,7 +172,8 @@ std::string elsewhere(const std::vector<FinishedRun>& runs) {
   std::map<std::string, std::vector<std::string>> made;
   std::set<std::string> folders;
   for (const FinishedRun& run : runs) {
-    if (!run.worker.empty() && folders.insert(run.run.folder).second) made[run.worker].push_back(label_of(run.run));
+    const bool theirs = run.status == RunStatus::running && !run.worker.empty();
+    if (theirs && folders.insert(run.run.folder).second) made[run.worker].push_back(label_of(run.run));
   }
   std::string text;
   for (auto& [worker, labels] : made) {

@@ -178,6 +178,25 @@ TEST_F(StudyWorkers, TheRunsOfOthersAreWaitedFor) {
   EXPECT_EQ(by_arm()["control"].status, RunStatus::done);
 }
 
+// The run of no decay is also that of a point that is not chosen while another process makes it.
+TEST_F(StudyWorkers, APointThatIsLeftOutIsNotWaitedFor) {
+  const Plan plan = staged();
+  const std::vector<PlannedRun> runs = expand(plan);
+  const auto none = std::ranges::find_if(runs, [](const PlannedRun& run) { return run.arm == "none" && !run.tuning; });
+  const auto shares = [&](const PlannedRun& run) { return run.candidate && run.folder == none->folder; };
+  ASSERT_TRUE(std::ranges::any_of(runs, shares));
+  StudyDirectory theirs(study(), plan, runs, kLong, stranger());
+  ASSERT_TRUE(theirs.claims().take(none->folder));
+  RunnerOptions ours = options(kLong, 8);
+  ours.watch = [&](const std::vector<FinishedRun>& now, const std::vector<double>&) {
+    const auto open = [](const FinishedRun& run) { return run.status == RunStatus::waiting; };
+    const auto here = [](const FinishedRun& run) { return run.status == RunStatus::running && run.worker.empty(); };
+    if (std::ranges::none_of(now, open) && std::ranges::none_of(now, here)) theirs.claims().give_back(none->folder);
+  };
+  EXPECT_TRUE(run(plan, study(), ours));
+  EXPECT_EQ(begun()[none->folder], 1);
+}
+
 TEST_F(StudyWorkers, ASilentMachinesRunIsTakenOver) {
   const Plan plan = plan_of({"a", "b"});
   const std::vector<PlannedRun> runs = expand(plan);
