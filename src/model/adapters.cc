@@ -30,7 +30,9 @@ void fill_factors(const at::Tensor& factors, std::uint64_t key, double dropout) 
 
 }  // namespace
 
-Adapters::Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint64_t seed, at::ScalarType type) : lora_(lora) {
+Adapters::Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint64_t seed, at::ScalarType type,
+                   const at::TensorOptions& place)
+    : lora_(lora) {
   for (const Shape& shape : adapter_shapes(config, lora)) {
     const bool is_a = shape.sides[0] == lora.rank && shape.name.ends_with("lora_A.weight");
     at::Tensor values = at::zeros(shape.sides, at::TensorOptions(type));
@@ -45,7 +47,7 @@ Adapters::Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint6
       }
     }
     Pair& pair = pairs_[adapted_weight(shape.name)];
-    (is_a ? pair.a : pair.b) = registered_parameter(*this, shape.name, values);
+    (is_a ? pair.a : pair.b) = registered_parameter(*this, shape.name, values, place);
     pair.key = key;
   }
 }

@@ -245,7 +245,7 @@ Transformer::Transformer(const ModelConfig& config, const std::vector<at::Tensor
   Parameters all;
   const std::vector<Shape> shapes = parameter_shapes(config);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    all[shapes[i].name] = registered_parameter(*this, shapes[i].name, values[i]);
+    all[shapes[i].name] = registered_parameter(*this, shapes[i].name, values[i], options.place);
   }
   embedding_ = all.at("model.embed_tokens.weight");
   output_ = config.tied ? embedding_ : all.at("lm_head.weight");

@@ -68,9 +68,10 @@ at::Device device_of(const run::RunConfig& config, const ranks::World& world) {
   return at::Device(name);
 }
 
-at::ScalarType weights_type(const run::RunConfig& config) {
+at::TensorOptions place_of(const run::RunConfig& config, const at::Device& device) {
   const run::Precision precision = config.train.precision;
-  return precision == run::Precision::f32 || precision == run::Precision::mixed ? at::kFloat : at::kBFloat16;
+  const bool wide = precision == run::Precision::f32 || precision == run::Precision::mixed;
+  return at::TensorOptions(device).dtype(wide ? at::kFloat : at::kBFloat16);
 }
 
 Precise::Precise(const run::RunConfig& config, const at::Device& device)

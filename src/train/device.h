@@ -12,8 +12,8 @@ namespace cautious::train {
 // device that is not there is an Error(Fault::usage).
 at::Device device_of(const run::RunConfig& config, const ranks::World& world);
 
-// Of the parameters.
-at::ScalarType weights_type(const run::RunConfig& config);
+// Device and type of the parameters.
+at::TensorOptions place_of(const run::RunConfig& config, const at::Device& device);
 
 // While it lives, matrix products are in bf16 if the configuration says so.
 class Precise {

@@ -1,5 +1,4 @@
 // Image classifiers: a vision transformer or a residual network, batches of augmented images, and the validation images.
-#include "train/device.h"
 #include "train/task.h"
 
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include "model/vision/classifier.h"
 #include "model/vision/evaluate.h"
 #include "run/run_data.h"
+#include "train/device.h"
 
 namespace cautious::train {
 namespace {

@@ -1,5 +1,4 @@
 // Language models: a Transformer, perhaps with adapters, sequences of tokens, and windows of the validation text.
-#include "train/device.h"
 #include "train/task.h"
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "model/weight_source.h"
 #include "run/checkpoint.h"
 #include "run/run_data.h"
+#include "train/device.h"
 
 namespace cautious::train {
 namespace {
@@ -111,16 +111,18 @@ std::int64_t count_targets(const at::Tensor& target) {
   return std::count_if(values, values + target.numel(), [](std::int64_t value) { return value >= 0; });
 }
 
-std::shared_ptr<model::Adapters> make_adapters(const run::RunConfig& config) {
+std::shared_ptr<model::Adapters> make_adapters(const run::RunConfig& config, const at::TensorOptions& place) {
   if (config.lora.rank == 0) return nullptr;
-  return std::make_shared<model::Adapters>(config.model.shape, config.lora, config.train.seed);
+  return std::make_shared<model::Adapters>(config.model.shape, config.lora, config.train.seed, at::kFloat, place);
 }
 
-std::shared_ptr<model::Transformer> make_model(const run::RunConfig& config, const model::Adapters* adapters) {
+std::shared_ptr<model::Transformer> make_model(const run::RunConfig& config, const model::Adapters* adapters,
+                                               const at::TensorOptions& place) {
   const bool plain = config.train.precision == run::Precision::mixed;  // which the fused operations do not know
   const model::RunOptions options{.path = plain ? model::ops::Path::plain : model::ops::Path::fused,
                                   .recompute = config.model.recompute,
-                                  .adapters = adapters};
+                                  .adapters = adapters,
+                                  .place = place};
   const model::ModelConfig& shape = config.model.shape;
   if (config.model.from.empty()) return std::make_shared<model::Transformer>(shape, config.train.seed, options);
   const auto source = model::open_weights(run::find_checkpoint(config.model.from));
@@ -142,14 +144,11 @@ class TextTask : public Task {
         rows_(rows_of(config, world)),
         source_(std::move(source)),
         length_(run::sequence_length(config)),
-        adapters_(make_adapters(config)),
-        model_(make_model(config, adapters_.get())),
-        benchmarks_(benchmarks_of(config)),
         device_(device_of(config, world)),
-        notices_(source_->notices()) {
-    model_->to(device_, weights_type(config));
-    if (adapters_) adapters_->to(device_, weights_type(config));
-  }
+        adapters_(make_adapters(config, place_of(config, device_))),
+        model_(make_model(config, adapters_.get(), place_of(config, device_))),
+        benchmarks_(benchmarks_of(config)),
+        notices_(source_->notices()) {}
 
   ::torch::nn::Module& model() override {
     if (adapters_) return *adapters_;
@@ -176,10 +175,10 @@ class TextTask : public Task {
   Rows rows_;
   std::unique_ptr<const TextSource> source_;
   std::int64_t length_;
+  at::Device device_;
   std::shared_ptr<model::Adapters> adapters_;
   std::shared_ptr<model::Transformer> model_;
   std::vector<model::Benchmark> benchmarks_;
-  at::Device device_;
   std::vector<std::string> notices_;
 };
 
