@@ -109,8 +109,8 @@ cuda() {
   versions trixie-cuda g++-13 libtorch-cuda-dev nvidia-cuda-toolkit libnccl-dev
   say "building for CUDA: compiled and linked, not run"
   within trixie-cuda cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++-13 \
-    -DCAUTIOUS_TORCH=ON -DCAUTIOUS_CUDA=ON -DBUILD_TESTING=OFF --log-level=WARNING
-  within trixie-cuda cmake --build /build -j "$jobs"
+    -DCAUTIOUS_TORCH=ON -DCAUTIOUS_CUDA=ON -DBUILD_TESTING=OFF --log-level=ERROR
+  within trixie-cuda cmake --build /build -j "$jobs" --target cautious_train_program
 }
 
 for piece in "${pieces[@]}"; do
