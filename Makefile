@@ -3,6 +3,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 OUT     ?= out/compare
 DATA    ?= gcide
+PIECES  ?=
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 
 # Formatted by clang-format: all C and C++ in the tree.
@@ -10,7 +11,7 @@ sources = $(shell find include src python lab tests bench examples \
   -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu')
 
 .DEFAULT_GOAL := build
-.PHONY: deps configure build python test demo bench neon llama lint format install clean help
+.PHONY: deps configure build python test demo bench neon llama trixie lint format install clean help
 
 help:     ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | expand -t 10
@@ -53,6 +54,9 @@ neon:  ## the kernels for AArch64 against the portable ones, under an emulator (
 
 llama: build  ## exported models in llama.cpp itself: losses and tokens (installs a package of npm, fetches a model)
 	@tests/llama_cpp/run.sh build/cautious build/llama_cpp
+
+trixie:  ## build and test in a chroot of Debian 13 (libtorch 2.6), then compile and link for CUDA; needs root; PIECES="build test" repeats some
+	@cmake/trixie.sh $(JOBS) $(PIECES)
 
 lint: deps  ## clang-format and clang-tidy, warnings are errors
 	@clang-format --dry-run -Werror $(sources)

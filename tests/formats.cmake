@@ -22,8 +22,8 @@ cautious_script(core.safetensors_numpy fast core/safetensors_numpy.py $<TARGET_F
 cautious_script(program.chat_template_jinja program program/chat_template_test.py $<TARGET_FILE:chat_template_write>)
 cautious_script(program.tensorboard program program/tensorboard_test.py $<TARGET_FILE:tensorboard_write>)
 cautious_script(program.watch program program/watch_test.py ${sample})
-cautious_script(program.browser program program/browser_test.py ${sample} ${pictures})
-cautious_script(lab.slider lab lab/slider_test.py $<TARGET_FILE:slider_write> ${pictures})
+cautious_script(program.browser "program;browser" program/browser_test.py ${sample} ${pictures})
+cautious_script(lab.slider "lab;browser" lab/slider_test.py $<TARGET_FILE:slider_write> ${pictures})
 
 add_test(NAME golden_is_reproducible
   COMMAND ${CMAKE_COMMAND} -DPYTHON=${CAUTIOUS_PYTHON} -DSOURCE=${CMAKE_CURRENT_LIST_DIR}/golden

@@ -25,9 +25,8 @@ class Merged : public WeightSource {
     lora_ = from_adapter_json(base::read_file(description), description.string()).lora;
     std::set<std::string> used;
     for (const Shape& shape : shapes_of(description)) {
-      const base::TensorInfo& tensor = held_against(file_, shape, kRealTypes, folder / kAdapterWeights);
+      used.insert(held_against(file_, shape, kRealTypes, folder / kAdapterWeights).name);
       parts_[adapted_weight(shape.name)].push_back(shape);
-      used.insert(tensor.name);
     }
     for (const base::TensorInfo& tensor : file_.tensors()) {
       if (!used.contains(tensor.name)) refuse_left_over(tensor, folder / kAdapterWeights);

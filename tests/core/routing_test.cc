@@ -59,10 +59,10 @@ TEST(Routing, NoDecayOnVectors) {
 TEST(Routing, MatricesAndRest) {
   const Routing routing = matrices_and_rest(recipe("lion"), recipe("adamw"), 1000);
   EXPECT_EQ(name_of(group(routing, "w", {1000, 4}).recipe.rule), "lion");
-  const Group& embedding = group(routing, "e", {1001, 4});
+  const Group embedding = group(routing, "e", {1001, 4});
   EXPECT_EQ(name_of(embedding.recipe.rule), "adam");
   EXPECT_EQ(embedding.decay, DecaySwitch::on);
-  const Group& bias = group(routing, "b", {5000});
+  const Group bias = group(routing, "b", {5000});
   EXPECT_EQ(name_of(bias.recipe.rule), "adam");
   EXPECT_EQ(bias.decay, DecaySwitch::off);
 }
