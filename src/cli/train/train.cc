@@ -39,16 +39,16 @@ struct TrainArguments {
   std::vector<Setting> overrides;
 };
 
-// What may change when a run is continued: how it is watched and saved, never what it computes.
+// What may change when a run is continued: where it runs, how it is watched and saved, never what it computes.
 void check_resumed(const TrainArguments& args) {
   if (!args.config.empty() || !args.preset.empty()) {
     throw Error(Fault::usage, fmt::format("--resume continues with {}/config.toml; remove --{}", args.out,
                                           args.config.empty() ? "preset" : "config"));
   }
   for (const auto& [key, value] : args.overrides) {
-    if (key.starts_with("log.") || key.starts_with("checkpoint.") || key == "train.timeout") continue;
+    if (key.starts_with("log.") || key.starts_with("checkpoint.") || key == "train.timeout" || key == "train.device") continue;
     throw Error(Fault::usage, fmt::format("--resume cannot change {}; start a new run with --config {}/config.toml and another "
-                                          "--out; keys that can change: checkpoint.*, log.*, train.timeout",
+                                          "--out; keys that can change: checkpoint.*, log.*, train.device, train.timeout",
                                           key, args.out));
   }
 }
