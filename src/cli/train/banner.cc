@@ -16,6 +16,7 @@
 #include "linear/blas.h"
 #include "run/checkpoint.h"
 #include "run/provenance.h"
+#include "run/scale.h"
 #include "train/run.h"
 
 namespace cautious::cli {
@@ -174,6 +175,39 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
   lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s in matrix products, {:.0f}% of that in training",
                                            duration(seconds), gflops, 100 * model.reached)));
   return lines;
+}
+
+std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const std::string& hardware) {
+  if (ranks < 1) throw Error(Fault::usage, fmt::format("--world is {}; it must be at least 1", ranks));
+  const run::Hardware each = run::parse_hardware(hardware.empty() ? run::hardware_names().front() : hardware);
+  const std::int64_t chunks = ranks * config.train.grad_accum;
+  if (config.train.batch_size % chunks != 0) {
+    throw Error(Fault::usage,
+                fmt::format("train.batch_size {} cannot be divided among {} ranks with train.grad_accum {}; it must "
+                            "be a multiple of {}",
+                            config.train.batch_size, ranks, config.train.grad_accum, chunks));
+  }
+  const run::Load load = run::load_of(config, ranks);
+  const run::StepCost cost = run::cost_of(load, each, ranks);
+  const auto milliseconds = [](double seconds) { return fmt::format("{:.3g} ms", 1e3 * seconds); };
+  const double units = static_cast<double>(run::units_per_step(config));
+  return {line("on paper",
+               fmt::format("{} ranks of {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
+                           "a machine",
+                           ranks, each.label, each.peak, 100 * each.utilization, each.link / 1e9, each.network / 1e9,
+                           each.per_machine)),
+          line("per rank",
+               fmt::format(
+                   "{} of {}: weights {}, gradients {}, state {} (1/{}), activations {}{}", bytes(cost.memory),
+                   bytes(each.memory), bytes(load.parameters * load.weight_bytes), bytes(load.parameters * load.gradient_bytes),
+                   bytes(load.parameters * load.state_bytes / ranks), ranks, bytes(load.activation_bytes),
+                   cost.memory > each.memory ? "; does not fit: raise train.grad_accum or set model.recompute=true" : "")),
+          line("sent", fmt::format("{} a step and rank: gradients {}, parameters {}; {} not hidden", bytes(cost.sent),
+                                   milliseconds(cost.gradients), milliseconds(cost.parameters), milliseconds(cost.exposed))),
+          line("step", fmt::format("{}: {} computing, {} waiting, {} optimizer; {:.3g} {} per second",
+                                   milliseconds(cost.step()), milliseconds(cost.compute), milliseconds(cost.exposed),
+                                   milliseconds(cost.optimizer), units / cost.step(), run::unit_of(config.task))),
+          line("time", duration(cost.step() * static_cast<double>(steps_of(config))))};
 }
 
 }  // namespace cautious::cli
