@@ -139,15 +139,14 @@ TrainedClassifier load_trained_classifier(const std::string& run) {
   return {std::move(checkpoint), std::move(loaded.described), std::move(view), std::move(loaded.model)};
 }
 
-std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
+namespace {
+
+// What is trained and how long, wherever that is.
+std::vector<std::string> description(const run::RunConfig& config, const train::RunPlan* data) {
   const Described model = described(config);
   const std::string_view unit = run::unit_of(config.task), one = unit.substr(0, unit.size() - 1);
   const std::int64_t steps = steps_of(config), per_step = run::units_per_step(config);
   const double units = static_cast<double>(steps) * static_cast<double>(per_step);
-  const run::Provenance here = run::provenance();
-  bench::Sgemm sgemm(1024);
-  const double gflops = sgemm.gflops(config.train.threads);
-  const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
   std::vector<std::string> lines;
   const std::string& start = config.model.from.empty() ? config.model.preset : config.model.from;
   lines.push_back(line("model", fmt::format("{}: {}", start, model.shape)));
@@ -166,6 +165,19 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
       unit, fmt::format("{:.3g} in {} steps, {:.3g} per parameter{}", units, steps,
                         units / static_cast<double>(run::parameters_of(config)),
                         data == nullptr ? "" : fmt::format(", {:.3g} epochs", units / static_cast<double>(data->training)))));
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
+  const Described model = described(config);
+  const run::Provenance here = run::provenance();
+  bench::Sgemm sgemm(1024);
+  const double gflops = sgemm.gflops(config.train.threads);
+  const double units = static_cast<double>(steps_of(config)) * static_cast<double>(run::units_per_step(config));
+  const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
+  std::vector<std::string> lines = description(config, data);
   lines.push_back(
       line("memory", fmt::format("{} parameters, gradients and two moments; {} activations{}; {} available",
                                  bytes(model.parameter_bytes), bytes(model.activation_bytes),
@@ -204,10 +216,12 @@ std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const
                    cost.memory > each.memory ? "; does not fit: raise train.grad_accum or set model.recompute=true" : "")),
           line("sent", fmt::format("{} a step and rank: gradients {}, parameters {}; {} not hidden", bytes(cost.sent),
                                    milliseconds(cost.gradients), milliseconds(cost.parameters), milliseconds(cost.exposed))),
-          line("step", fmt::format("{}: {} computing, {} waiting, {} optimizer; {:.3g} {} per second",
-                                   milliseconds(cost.step()), milliseconds(cost.compute), milliseconds(cost.exposed),
-                                   milliseconds(cost.optimizer), units / cost.step(), run::unit_of(config.task))),
+          line("a step", fmt::format("{}: {} computing, {} waiting, {} optimizer; {:.3g} {} per second",
+                                     milliseconds(cost.step()), milliseconds(cost.compute), milliseconds(cost.exposed),
+                                     milliseconds(cost.optimizer), units / cost.step(), run::unit_of(config.task))),
           line("time", duration(cost.step() * static_cast<double>(steps_of(config))))};
+  lines.insert(lines.end(), costs.begin(), costs.end());
+  return lines;
 }
 
 }  // namespace cautious::cli

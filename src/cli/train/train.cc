@@ -233,9 +233,10 @@ int run(TrainArguments& args, const CLI::App& verb) {
       return 0;
     }
     check_task(config);
-    for (const std::string& line : banner(config, nullptr)) base::print(line + "\n");
-    if (args.world == 0 && args.hardware.empty()) return 0;
-    for (const std::string& line : on_paper(config, std::max(1, args.world), args.hardware)) base::print(line + "\n");
+    const bool elsewhere = args.world != 0 || !args.hardware.empty();
+    const std::vector<std::string> lines =
+        elsewhere ? on_paper(config, args.world == 0 ? 1 : args.world, args.hardware) : banner(config, nullptr);
+    for (const std::string& line : lines) base::print(line + "\n");
     return 0;
   }
   return train(args, place, [&] { return config_to_train(args, place); });
