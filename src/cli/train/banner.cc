@@ -203,23 +203,25 @@ std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const
   const run::StepCost cost = run::cost_of(load, each, ranks);
   const auto milliseconds = [](double seconds) { return fmt::format("{:.3g} ms", 1e3 * seconds); };
   const double units = static_cast<double>(run::units_per_step(config));
-  return {line("on paper",
-               fmt::format("{} ranks of {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
-                           "a machine",
-                           ranks, each.label, each.peak, 100 * each.utilization, each.link / 1e9, each.network / 1e9,
-                           each.per_machine)),
-          line("per rank",
-               fmt::format(
-                   "{} of {}: weights {}, gradients {}, state {} (1/{}), activations {}{}", bytes(cost.memory),
-                   bytes(each.memory), bytes(load.parameters * load.weight_bytes), bytes(load.parameters * load.gradient_bytes),
-                   bytes(load.parameters * load.state_bytes / ranks), ranks, bytes(load.activation_bytes),
-                   cost.memory > each.memory ? "; does not fit: raise train.grad_accum or set model.recompute=true" : "")),
-          line("sent", fmt::format("{} a step and rank: gradients {}, parameters {}; {} not hidden", bytes(cost.sent),
-                                   milliseconds(cost.gradients), milliseconds(cost.parameters), milliseconds(cost.exposed))),
-          line("a step", fmt::format("{}: {} computing, {} waiting, {} optimizer; {:.3g} {} per second",
-                                     milliseconds(cost.step()), milliseconds(cost.compute), milliseconds(cost.exposed),
-                                     milliseconds(cost.optimizer), units / cost.step(), run::unit_of(config.task))),
-          line("time", duration(cost.step() * static_cast<double>(steps_of(config))))};
+  std::vector<std::string> lines = description(config, nullptr);
+  const std::vector<std::string> costs{
+      line("on paper",
+           fmt::format("{} ranks of {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
+                       "a machine",
+                       ranks, each.label, each.peak, 100 * each.utilization, each.link / 1e9, each.network / 1e9,
+                       each.per_machine)),
+      line("per rank",
+           fmt::format("{} of {}: weights {}, gradients {}, state {} (1/{}), activations {}{}", bytes(cost.memory),
+                       bytes(each.memory), bytes(load.parameters * load.weight_bytes),
+                       bytes(load.parameters * load.gradient_bytes), bytes(load.parameters * load.state_bytes / ranks), ranks,
+                       bytes(load.activation_bytes),
+                       cost.memory > each.memory ? "; does not fit: raise train.grad_accum or set model.recompute=true" : "")),
+      line("sent", fmt::format("{} a step and rank: gradients {}, parameters {}; {} not hidden", bytes(cost.sent),
+                               milliseconds(cost.gradients), milliseconds(cost.parameters), milliseconds(cost.exposed))),
+      line("a step", fmt::format("{}: {} computing, {} waiting, {} optimizer; {:.3g} {} per second", milliseconds(cost.step()),
+                                 milliseconds(cost.compute), milliseconds(cost.exposed), milliseconds(cost.optimizer),
+                                 units / cost.step(), run::unit_of(config.task))),
+      line("time", duration(cost.step() * static_cast<double>(steps_of(config))))};
   lines.insert(lines.end(), costs.begin(), costs.end());
   return lines;
 }
