@@ -15,6 +15,10 @@
 #include <ATen/ops/nll_loss.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR >= 2
+#include <ATen/ops/scaled_dot_product_attention.h>
+#endif
 
 namespace cautious::model::ops {
 namespace {
@@ -38,6 +42,24 @@ at::Tensor unseen(const at::Tensor& q, const at::Tensor& starts, std::int64_t wi
   at::Tensor mask = (key > query).view({1, 1, q.size(1), q.size(1)});
   if (window > 0) mask = mask.logical_or(key <= query - window);
   return starts.defined() ? mask.logical_or(key < starts.to(key.device()).unsqueeze(1).unsqueeze(3)) : mask;
+}
+
+// libtorch's own attention, which keeps no scores: from version 2 on, on devices, of queries, keys and values [B, T, heads,
+// size]. It knows no soft cap. Undefined where there is none.
+at::Tensor attention_of_device([[maybe_unused]] const at::Tensor& queries, [[maybe_unused]] const at::Tensor& keys,
+                               [[maybe_unused]] const at::Tensor& values, [[maybe_unused]] const at::Tensor& starts,
+                               [[maybe_unused]] const AttentionShape& shape) {
+#if TORCH_VERSION_MAJOR >= 2
+  if (queries.is_cpu() || shape.softcap > 0) return {};
+  const auto by_head = [](const at::Tensor& x) { return x.transpose(1, 2); };
+  std::optional<at::Tensor> seen;
+  if (shape.causal && (starts.defined() || shape.window > 0)) seen = unseen(queries, starts, shape.window).logical_not();
+  const at::Tensor found = at::scaled_dot_product_attention(by_head(queries), by_head(keys), by_head(values), seen, 0.0,
+                                                            shape.causal && !seen, shape.scale);
+  return by_head(found).flatten(2);
+#else
+  return {};
+#endif
 }
 
 }  // namespace
@@ -77,6 +99,7 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
     keys = keys.repeat_interleave(group, 2);
     values = values.repeat_interleave(group, 2);
   }
+  if (const at::Tensor found = attention_of_device(queries, keys, values, starts, shape); found.defined()) return found;
   const at::Tensor scores = at::matmul((queries * shape.scale).transpose(1, 2), keys.permute({0, 2, 3, 1}));
   if (!shape.causal)
     return at::matmul(softmax_of(capped(wide(scores), shape.softcap), v), values.transpose(1, 2)).transpose(1, 2).flatten(2);
