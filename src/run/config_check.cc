@@ -129,7 +129,6 @@ void check_device(const RunConfig& config, const std::vector<Assignment>& given)
     refuse(given, "train.device",
            fmt::format("is {}; valid: auto, cpu, cuda, cuda:0, cuda:1, ..., lazy", base::in_quotes(device)));
   }
-  const bool in_memory = device == "cpu" || device == "auto";
   const bool wide = config.train.precision == Precision::f32 || config.train.precision == Precision::mixed;
   if (config.train.ema > 0 && !wide) {
     refuse(given, "train.ema", "would lose its small changes among bf16 weights; set train.precision to f32 or mixed");
@@ -137,14 +136,8 @@ void check_device(const RunConfig& config, const std::vector<Assignment>& given)
   if (config.task == TaskKind::image && config.train.precision != Precision::f32) {
     refuse(given, "train.precision", "is for language models; image classifiers train in f32");
   }
-  if (config.task != TaskKind::image && !config.eval.tasks.empty() &&
-      (!in_memory || config.train.precision != Precision::f32)) {
-    refuse(given, "eval.tasks", "are asked on the CPU in f32 only; ask the trained model with: cautious eval DIR --tasks");
-  }
-  const RunConfig::Optimizer& optimizer = config.optimizer;
-  for (const auto& [key, from] : {std::pair{"optimizer.density_from", &optimizer.density_from},
-                                  std::pair{"optimizer.budget_from", &optimizer.budget_from}}) {
-    if (!in_memory && !from->empty()) refuse(given, key, "can be repeated on the CPU only; set train.device=cpu");
+  if (config.task != TaskKind::image && !config.eval.tasks.empty() && config.train.precision != Precision::f32) {
+    refuse(given, "eval.tasks", "are asked in f32 only; ask the trained model with: cautious eval DIR --tasks");
   }
 }
 

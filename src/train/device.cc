@@ -41,9 +41,7 @@ void set_autocast(const at::Device& device, bool on) {
   if (!on) at::autocast::clear_cache();
 }
 
-}  // namespace
-
-at::Device device_of(const run::RunConfig& config, const ranks::World& world) {
+at::Device asked_device(const run::RunConfig& config, const ranks::World& world) {
   const std::string& name = config.train.device;
   if (name == "auto") return ::torch::cuda::is_available() ? gpu_of(world) : at::Device(at::kCPU);
   if (name.starts_with("cuda")) {
@@ -60,6 +58,21 @@ at::Device device_of(const run::RunConfig& config, const ranks::World& world) {
     return {at::kLazy, 0};
   }
   return at::Device(name);
+}
+
+}  // namespace
+
+at::Device device_of(const run::RunConfig& config, const ranks::World& world) {
+  const at::Device device = asked_device(config, world);
+  if (device.is_cpu()) return device;
+  const auto refuse_on = [&](const char* what) {
+    throw Error(Fault::usage, fmt::format("{} on the CPU only, and the device is {}; set train.device=cpu", what, device.str()),
+                {"train.device", ""});
+  };
+  if (!config.eval.tasks.empty()) refuse_on("eval.tasks are asked");
+  if (!config.optimizer.density_from.empty()) refuse_on("optimizer.density_from can be repeated");
+  if (!config.optimizer.budget_from.empty()) refuse_on("optimizer.budget_from can be repeated");
+  return device;
 }
 
 at::TensorOptions place_of(const run::RunConfig& config, const at::Device& device) {

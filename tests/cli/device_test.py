@@ -77,6 +77,8 @@ class Devices(Training):
                              ("cuda:1", ["finds no GPU of CUDA", "choose cpu"]), ("mps", ["in f64", "Metal"]),
                              ("cuda:x", ["'cuda:x'"])):
             self.refused(2, words, *self.arguments("nowhere", f"--train.device={value}"))
+        self.refused(2, ["eval.tasks", "train.device=cpu"],
+                     *self.arguments("nowhere", "--train.device=lazy", "--eval.tasks=endings", "--eval.data=questions"))
         self.refused(2, ["train.ema", "bf16"], *self.arguments("nowhere", "--train.ema=0.9", "--train.precision=bf16"))
         self.refused(2, ["train.precision", "f32, mixed, bf16, bf16-stochastic"],
                      *self.arguments("nowhere", "--train.precision=f16"))
