@@ -60,6 +60,7 @@ within() {
     mount --rbind /dev "$root/dev"
     mount --rbind /sys "$root/sys"
     mount -t proc proc "$root/proc"
+    mount -t tmpfs tmpfs "$root/run"
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
   fi
   env -u XDG_CACHE_HOME -u TMPDIR HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
