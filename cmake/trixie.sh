@@ -55,6 +55,7 @@ within() {
   local root=$roots/$1
   [[ -d $root ]] || refuse "there is no $root; try: make trixie"
   if ! mountpoint -q "$root/source"; then
+    mount --bind "$root" "$root"  # ip netns wants / to be a mount
     mount --bind "$source" "$root/source"
     mount -o remount,bind,ro "$root/source"
     mount --rbind /dev "$root/dev"
