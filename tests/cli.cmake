@@ -1,10 +1,10 @@
 # The programs from end to end: replays against numpy, training, studies, the laboratory, bad input.
-foreach(part replay bad_input command)
+foreach(part replay bad_input command workers)
   cautious_script(cli.${part} fast cli/${part}_test.py $<TARGET_FILE:cautious_program>)
 endforeach()
 cautious_script(cli.lab lab cli/lab_test.py $<TARGET_FILE:cautious_program>)
 if(CAUTIOUS_TORCH)
-  foreach(part train_program train train_errors launch ranks import finetune export image study eval)
+  foreach(part train_program train train_errors launch ranks device import finetune export image study eval)
     cautious_script(cli.${part} torch cli/${part}_test.py $<TARGET_FILE:cautious_program>)
   endforeach()
 endif()

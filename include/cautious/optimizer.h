@@ -224,7 +224,8 @@ class Optimizer {
   const Group& group_of(std::size_t tensor) const;
   std::span<const Slice> slices(std::size_t tensor) const;  // of each rank; may be empty
   std::vector<StateTensor> state(std::size_t tensor) const;
-  // For a program that keeps the state in a format of its own: sets t, after it has written to what state() points to.
+  // For a program that keeps the state in a format of its own: sets t, after it has written to what state() points to. The
+  // report counts on from the largest t.
   void set_steps(std::size_t tensor, std::int64_t t);
 
   // State as one safetensors file, the same for any number of ranks; the first writes and reads it. load() checks names,

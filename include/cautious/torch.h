@@ -55,6 +55,12 @@ struct Settings {
   }
 };
 
+// A piece of a parameter's state: "m", "v", "low" (split rounding) or "x0" (anchor), on the parameter's device.
+struct StateTensor {
+  std::string name;
+  at::Tensor tensor;  // aliases the state
+};
+
 class Optimizer : public ::torch::optim::Optimizer {
  public:
   using Named = ::torch::OrderedDict<std::string, at::Tensor>;
@@ -75,6 +81,11 @@ class Optimizer : public ::torch::optim::Optimizer {
   const StepReport& report() const;
   // Names in the report's order.
   const std::vector<std::string>& names() const;
+
+  // For a program that keeps the state in a format of its own; parameters are counted in the report's order.
+  std::vector<StateTensor> state_of(std::size_t parameter);
+  std::int64_t steps_of(std::size_t parameter);
+  void set_steps(std::size_t parameter, std::int64_t t);
 
   // torch::save and torch::load. Loading checks names, shapes, types and recipes first and changes nothing unless all fit;
   // continuing is then bitwise the same as never having stopped.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Sequence, Union
 
@@ -107,8 +108,9 @@ def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, re
     lr          one learning rate, or several to choose from
     lambdas     weight decays to choose from, besides 0; CWD has 2.5 times as much
     seeds       that the arms are judged on; tune_seeds others choose lambda and lr first
-    out         the directory of the study: the same call continues it, and finished runs are never made again. It cannot see
-                that train itself has changed; use another directory then
+    out         the directory of the study: the same call continues it, and finished runs are never made again; several
+                processes that make the same call share the runs. It cannot see that train itself has changed; use another
+                directory then
     objective, unit, target   its name, its unit, and the difference that matters to you: less is practically equal
     """
     from . import _study  # which loads more libraries than the optimizers need
@@ -116,7 +118,10 @@ def compare(train: Callable[[Setup, int], Union[float, Dict[str, float]]], *, re
                          seeds=seeds, tune_seeds=tune_seeds, objective=objective, unit=unit, target=target)
     last_error = None
     try:
-        while run := study.next():
+        while (run := study.next()) or study.waits:
+            if run is None:  # other processes are at work on the study, and may leave more to do
+                time.sleep(1)
+                continue
             setup = Setup(run)
             try:
                 number = number_of(train(setup, run.seed), objective)

@@ -129,6 +129,7 @@ PYBIND11_MODULE(_study, module) {
            py::kw_only(), py::arg("out"), py::arg("recipe"), py::arg("lr"), py::arg("lambdas"), py::arg("seeds"),
            py::arg("tune_seeds"), py::arg("objective"), py::arg("unit"), py::arg("target"))
       .def("next", &ExternalStudy::next)
+      .def_property_readonly("waits", &ExternalStudy::waits)
       .def("finish", &ExternalStudy::finish, py::arg("objective"), py::arg("decay_budget"))
       .def("fail", &ExternalStudy::fail, py::arg("why"), py::arg("log"))
       .def("progress", &ExternalStudy::progress)

@@ -182,6 +182,11 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
   file_ = file;
 }
 
+bool DirectoryLock::is_held(const std::filesystem::path& directory) {
+  const Descriptor lock(::open((directory / ".lock").c_str(), O_RDONLY | O_CLOEXEC));
+  return lock.number >= 0 && ::flock(lock.number, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 DirectoryLock::~DirectoryLock() {
   if (file_ >= 0) ::close(file_);
 }

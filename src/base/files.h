@@ -71,6 +71,9 @@ class DirectoryLock {
   DirectoryLock(DirectoryLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
   DirectoryLock& operator=(DirectoryLock&&) = delete;
 
+  // Whether another process holds it now; nothing changes, and the directory need not be there.
+  static bool is_held(const std::filesystem::path& directory);
+
  private:
   int file_ = -1;
 };

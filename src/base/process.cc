@@ -239,6 +239,10 @@ void Process::terminate() {
   if (id_ > 0) ::kill(-id_, SIGTERM);
 }
 
+void Process::kill() {
+  if (id_ > 0) ::kill(-id_, SIGKILL);
+}
+
 std::string error_line(std::string_view message) { return fmt::format("{}{}\n", kSpeaker, message); }
 
 std::string last_message(std::string_view said) {

@@ -41,7 +41,8 @@ class Process {
 
   // The status of waitpid(), once it has ended.
   std::optional<int> ended();
-  void terminate();  // and what it has started itself
+  void terminate();  // SIGTERM, as to what it has started itself
+  void kill();       // SIGKILL likewise: it writes nothing more
 
  private:
   pid_t id_ = -1;  // -1: it has been waited for

@@ -25,6 +25,7 @@
 #include "cli/verbs.h"
 #include "model/config.h"
 #include "run/metrics.h"
+#include "run/scale.h"
 
 namespace cautious::cli {
 namespace {
@@ -150,6 +151,7 @@ class Runs {
 struct ScaleRow {
   int ranks;
   double step, weak, strong;             // seconds of one process; efficiency; speedup
+  double predicted;                      // weak, by the model of run/scale.h
   double communication, hidden;          // fraction of the weak step; of that
   double sent, bound;                    // bytes per step
   double optimizer, optimizer_fraction;  // bytes in a rank; of one process
@@ -163,6 +165,7 @@ Json json_of(const ScaleArguments& args, const ScaleRow& row) {
           {"ranks", row.ranks},
           {"step_seconds_of_one", row.step},
           {"weak_efficiency", row.weak},
+          {"predicted_weak_efficiency", row.predicted},
           {"strong_speedup", row.strong},
           {"communication", row.communication},
           {"hidden", row.hidden},
@@ -175,9 +178,16 @@ Json json_of(const ScaleArguments& args, const ScaleRow& row) {
 
 std::string line_of(const ScaleRow& row) {
   constexpr double kMiB = 1024.0 * 1024;
-  return fmt::format("{:>5} {:>9.3f} {:>7.1f}% {:>7.2f}x {:>8.1f}% {:>7.0f}% {:>9.1f} {:>9.1f} {:>9.1f} {:>7.1f}% {:>9.0f}",
-                     row.ranks, row.step, 100 * row.weak, row.strong, 100 * row.communication, 100 * row.hidden,
-                     row.sent / kMiB, row.bound / kMiB, row.optimizer / kMiB, 100 * row.optimizer_fraction, row.peak / kMiB);
+  return fmt::format(
+      "{:>5} {:>9.3f} {:>7.1f}% {:>8.1f}% {:>7.2f}x {:>8.1f}% {:>7.0f}% {:>9.1f} {:>9.1f} {:>9.1f} {:>7.1f}% {:>9.0f}",
+      row.ranks, row.step, 100 * row.weak, 100 * row.predicted, row.strong, 100 * row.communication, 100 * row.hidden,
+      row.sent / kMiB, row.bound / kMiB, row.optimizer / kMiB, 100 * row.optimizer_fraction, row.peak / kMiB);
+}
+
+// From the step of one process, and the bandwidth that the ranks had.
+double predicted(const Measured& one, const Measured& weak, int ranks, double parameters) {
+  const double half = 4 * parameters * (ranks - 1.0) / ranks / (weak.sent / weak.communicated);  // gradients, parameters
+  return one.step / (one.step + run::exposed_seconds(one.step, half, half));
 }
 
 void check_scale(const ScaleArguments& args) {
@@ -200,11 +210,11 @@ int bench_scale(const ScaleArguments& args) {
   const double parameters = static_cast<double>(size_of(model::preset(args.preset), 1, 1, false).parameters);
   fmt::print(stderr, "{}\n{}, {} sequences per rank, {} thread{} each; one process of as many threads is 1\n", machine_line(),
              args.preset, args.batch, args.threads, args.threads == 1 ? "" : "s");
-  const BenchRows rows(
-      args.json, fmt::format("{:>5} {:>9} {:>8} {:>8} {:>9} {:>8} {:>9} {:>9} {:>9} {:>8} {:>9}", "ranks", "1: s/step", "weak",
-                             "strong", "commun.", "hidden", "sent MiB", "least MiB", "state MiB", "of 1", "RSS MiB"));
+  const BenchRows rows(args.json, fmt::format("{:>5} {:>9} {:>8} {:>9} {:>8} {:>9} {:>8} {:>9} {:>9} {:>9} {:>8} {:>9}",
+                                              "ranks", "1: s/step", "weak", "on paper", "strong", "commun.", "hidden",
+                                              "sent MiB", "least MiB", "state MiB", "of 1", "RSS MiB"));
   struct Rounds {
-    std::vector<double> weak, strong, communication, hidden;
+    std::vector<double> weak, predicted, strong, communication, hidden;
     Measured last;
   };
   std::map<int, Rounds> of;
@@ -219,6 +229,7 @@ int bench_scale(const ScaleArguments& args) {
       const Measured weak = runs.run(ranks, args.batch * ranks), strong = runs.run(ranks, args.batch);
       Rounds& seen = of[ranks];
       seen.weak.push_back(one.step / weak.step);
+      seen.predicted.push_back(predicted(one, weak, ranks, parameters));
       seen.strong.push_back(one.step / strong.step);
       seen.communication.push_back(weak.communicated / weak.step);
       seen.hidden.push_back(std::max(0.0, 1 - weak.waited / weak.communicated));
@@ -231,6 +242,7 @@ int bench_scale(const ScaleArguments& args) {
                        median(steps),
                        median(seen.weak),
                        median(seen.strong),
+                       median(seen.predicted),
                        median(seen.communication),
                        median(seen.hidden),
                        seen.last.sent,
@@ -252,10 +264,9 @@ void add_bench_scale(CLI::App& bench, Verb& chosen) {
       "  cautious bench scale\n"
       "  cautious bench scale --preset nano-1m --ranks 2,4 --json\n"
       "\n"
-      "weak: time of one process over that of n ranks with n times the batch. strong: the same batch, divided. commun.: time "
-      "in\n"
-      "which bytes were on their way, as part of a weak step; hidden: the part of that in which the first rank had other "
-      "work.\n"
+      "weak: time of one process over that of n ranks with n times the batch; on paper: the same by the model of\n"
+      "'train --dry-run --world', with the bandwidth that was measured. strong: the same batch, divided. commun.: time in\n"
+      "which bytes were on their way, as part of a weak step; hidden: the part of it in which the first rank had work.\n"
       "least: 2 (n - 1) / n x 4 bytes x parameters, which a rank must send for gradients and parameters.");
   verb.add_flag("--json", args->json, "One JSON object per line on standard output");
   verb.add_option("--preset", args->preset, "Model")->type_name("NAME")->capture_default_str();

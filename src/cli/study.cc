@@ -30,18 +30,33 @@ namespace cautious::cli {
 namespace {
 
 struct StudyArguments {
-  std::string plan, out;
+  std::string plan, out, shard;
   int jobs = default_jobs();
   bool dry_run = false, quiet = false;
 };
 
+study::Shard shard_of(const std::string& text) {
+  if (text.empty()) return {};
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto number = base::parsed<std::size_t>(text.substr(0, slash));
+  const auto count = base::parsed<std::size_t>(text.substr(std::min(slash + 1, text.size())));
+  constexpr std::size_t kMost = 100000;
+  if (number && count && *number >= 1 && *number <= *count && *count <= kMost) return {*number, *count};
+  throw Error(Fault::usage, fmt::format("shard is {}; valid: I/N with I from 1 to N and N at most {}, as in --shard 2/4",
+                                        base::in_quotes(text), kMost));
+}
+
 int run(const StudyArguments& args) {
+  const study::Shard shard = shard_of(args.shard);
   const study::Plan plan = study::read_plan(args.plan);
   std::vector<study::PlannedRun> runs = study::expand(plan);
-  if (args.dry_run) return list_runs(runs);
+  if (args.dry_run) return list_runs(runs, shard);
   if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the study");
-  const std::string again = fmt::format("cautious study {} --out {}", base::shell_word(args.plan), base::shell_word(args.out));
-  return run_and_report(plan, std::move(runs), args.out, {.jobs = args.jobs, .quiet = args.quiet, .again = again}).code;
+  std::string again = fmt::format("cautious study {} --out {}", base::shell_word(args.plan), base::shell_word(args.out));
+  if (!args.shard.empty()) again += " --shard " + args.shard;
+  return run_and_report(plan, std::move(runs), args.out,
+                        {.jobs = args.jobs, .quiet = args.quiet, .again = again, .shard = shard})
+      .code;
 }
 
 using study::FinishedRun;
@@ -57,6 +72,24 @@ int complain_of_failed(const study::Results& results, const StudyOptions& option
   complain(fmt::format("{} of {} runs failed, the first: {}; to try again: {}", failed, results.runs.size(),
                        one_line(ending_of(*first)), options.again));
   return 1;
+}
+
+// Whether a shard that has made all it can leaves something to others, which is said.
+bool leaves_rest(const study::Results& results, const StudyOptions& options) {
+  std::vector<study::PlannedRun> planned;
+  for (const FinishedRun& run : results.runs) planned.push_back(run.run);
+  const std::vector<bool> own = in_shard(planned, options.shard);
+  bool open = false, awaited = false;  // of its own, of others
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const RunStatus status = results.runs[i].status;
+    if (status == RunStatus::waiting || status == RunStatus::running) (own[i] ? open : awaited) = true;
+  }
+  if (!open && !awaited) return false;
+  if (options.quiet) return true;
+  fmt::print(stderr, "shard {}/{} has made {}; copy the folders runs/ of all shards together, then: {}\n", options.shard.number,
+             options.shard.count, open ? "all of its runs but those that need results of others" : "all of its runs",
+             options.again);
+  return true;
 }
 
 // All data of the plan is looked at, and text tokenized, before the first run: what is wrong with it is said once, and runs
@@ -113,6 +146,7 @@ class StudyTable {
   double busy_ = 0;                  // seconds of all processes so far
   std::vector<double> first_;        // progress when this began
   std::vector<RunStatus> statuses_;  // as last seen
+  bool idle_ = false;                // others are at work, but not this process
 };
 
 void StudyTable::show(const std::vector<FinishedRun>& runs, const std::vector<double>& progress, bool saving) {
@@ -122,14 +156,19 @@ void StudyTable::show(const std::vector<FinishedRun>& runs, const std::vector<do
   std::string last =
       fmt::format("{}  {} < {}", study::overall(runs, progress), base::clock_text(passed), base::clock_text(seconds));
   if (saving) last = "interrupted; saving the runs";
+  const std::string others = study::elsewhere(runs);
   if (table_.is_terminal()) {
     const base::TerminalSize size = table_.size();
     std::vector<std::string> lines =
-        study::progress_rows(runs, progress, size.width, std::max<std::size_t>(size.height, 4) - 2);
+        study::progress_rows(runs, progress, size.width, std::max<std::size_t>(size.height, 5) - (others.empty() ? 2 : 3));
+    if (!others.empty()) lines.push_back(others);
     lines.push_back(std::move(last));
     table_.draw(lines);
   } else {
-    print(runs, last);
+    const auto ours = [](const FinishedRun& run) { return run.status == RunStatus::running && run.worker.empty(); };
+    const bool was_idle = std::exchange(idle_, !others.empty() && std::ranges::none_of(runs, ours));
+    print(runs, others.empty() ? last : fmt::format("{} | {}", last, others));
+    if (idle_ && !was_idle) table_.say("waiting: " + others);
   }
 }
 
@@ -144,7 +183,8 @@ double StudyTable::left(const std::vector<FinishedRun>& runs, const std::vector<
   for (std::size_t i = 0; i < runs.size(); ++i) {
     steps += (progress[i] - first_[i]) * static_cast<double>(steps_of(runs[i].run.config));
   }
-  return study::seconds_left(runs, progress, jobs_, steps > 0 ? busy_ / steps : std::numeric_limits<double>::quiet_NaN());
+  const int jobs = std::max(jobs_, static_cast<int>(running));  // others may help
+  return study::seconds_left(runs, progress, jobs, steps > 0 ? busy_ / steps : std::numeric_limits<double>::quiet_NaN());
 }
 
 void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& last) {
@@ -166,15 +206,17 @@ void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& 
 
 int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
-int list_runs(const std::vector<study::PlannedRun>& runs) {
+int list_runs(const std::vector<study::PlannedRun>& runs, const study::Shard& shard) {
   std::size_t width = 3;
   for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
   const bool external = runs.front().config.task == run::TaskKind::external;  // their size is not known
   const std::string_view unit = run::unit_of(runs.front().config.task);
   double all = 0, count = 0;
   std::string text = external ? "run\n" : fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", unit);
-  for (const study::PlannedRun& run : runs) {
-    if (run.share == 0) continue;
+  const std::vector<bool> listed = in_shard(runs, shard);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const study::PlannedRun& run = runs[i];
+    if (run.share == 0 || !listed[i]) continue;
     const std::int64_t steps = steps_of(run.config);
     const double units = static_cast<double>(steps) * static_cast<double>(run::units_per_step(run.config));
     text += fmt::format("{:<{}}", run.folder, width);
@@ -201,10 +243,15 @@ StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRu
        .jobs = options.jobs,
        .stop = [&] { return interruptible.noted() != 0; },
        .watch = [&](const std::vector<FinishedRun>& now,
-                    const std::vector<double>& progress) { table.show(now, progress, interruptible.noted() != 0); }});
+                    const std::vector<double>& progress) { table.show(now, progress, interruptible.noted() != 0); },
+       .shard = options.shard});
   if (!end.finished) {
     complain("interrupted; to continue: " + options.again);
     return {128 + interruptible.noted(), std::move(end.results)};
+  }
+  if (options.shard.count > 1 && leaves_rest(end.results, options)) {
+    const int code = complain_of_failed(end.results, options);
+    return {code, std::move(end.results)};
   }
   const study::Conclusion conclusion = study::conclude(end.results);
   if (!options.quiet) base::print(conclusion.text);
@@ -218,12 +265,19 @@ void add_study(CLI::App& app, Verb& chosen) {
   verb.footer(
       "  cautious study plan.toml --dry-run\n"
       "  cautious study plan.toml --out studies/cwd\n"
+      "  srun --ntasks 16 cautious study plan.toml --out /shared/cwd\n"
+      "  cautious study plan.toml --out mine --shard 2/4\n"
       "\n"
       "The same command continues an interrupted study. Finished runs are never repeated, so seeds, arms and grid points\n"
-      "can be added to the plan later; the verdict then says after which looks.");
+      "can be added to the plan later; the verdict then says after which looks. Started several times at once, also on "
+      "several\n"
+      "machines that share the directory, it shares the runs out among the processes.");
   verb.add_option("PLAN", args->plan, "The plan, a TOML file")->required()->type_name("");
   verb.add_option("--out", args->out, "Directory of the study, new or to be continued")->type_name("DIR");
   verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
+  verb.add_option("--shard", args->shard,
+                  "Make only the runs of shard I of N, without regard to others; for machines that share no directory")
+      ->type_name("I/N");
   verb.add_flag("--dry-run", args->dry_run,
                 "Print the runs with their steps, parameters and tokens or images; nothing is written");
   verb.add_flag("--quiet", args->quiet, "Print errors only");

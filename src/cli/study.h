@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "study/agenda.h"
 #include "study/plan.h"
 #include "study/results.h"
 
@@ -15,20 +16,22 @@ struct StudyOptions {
   bool quiet = false;
   std::string again;         // the command that continues it
   std::string command = {};  // of external runs
+  study::Shard shard = {};
 };
 
 // The cores of this machine.
 int default_jobs();
 
-// Prints the runs of a plan, what they take, and returns 0.
-int list_runs(const std::vector<study::PlannedRun>& runs);
+// Prints the runs of a plan, or those of a shard, what they take, and returns 0.
+int list_runs(const std::vector<study::PlannedRun>& runs, const study::Shard& shard = {});
 
 struct StudyReport {
   int code = 0;  // to exit with: 0, 1 if runs failed, 130/143 if it was interrupted
   study::Results results;
 };
 
-// Runs what is left of the plan in `out`, writes its report and prints a table of the losses. `runs` are those of the plan.
+// Runs what is left of the plan in `out`, together with other processes that do so, writes its report and prints a table of the
+// losses; a shard does so only if it has all results. `runs` are those of the plan.
 StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRun> runs, const std::filesystem::path& out,
                            const StudyOptions& options);
 

@@ -6,7 +6,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
 
@@ -31,7 +30,9 @@ void fill_factors(const at::Tensor& factors, std::uint64_t key, double dropout) 
 
 }  // namespace
 
-Adapters::Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint64_t seed, at::ScalarType type) : lora_(lora) {
+Adapters::Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint64_t seed, at::ScalarType type,
+                   const at::TensorOptions& place)
+    : lora_(lora) {
   for (const Shape& shape : adapter_shapes(config, lora)) {
     const bool is_a = shape.sides[0] == lora.rank && shape.name.ends_with("lora_A.weight");
     at::Tensor values = at::zeros(shape.sides, at::TensorOptions(type));
@@ -46,7 +47,7 @@ Adapters::Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint6
       }
     }
     Pair& pair = pairs_[adapted_weight(shape.name)];
-    (is_a ? pair.a : pair.b) = registered_parameter(*this, shape.name, values);
+    (is_a ? pair.a : pair.b) = registered_parameter(*this, shape.name, values, place);
     pair.key = key;
   }
 }
@@ -58,14 +59,11 @@ const Adapters::Pair* Adapters::find(const std::string& weight) const {
 
 at::Tensor Adapters::thinned(const at::Tensor& x, std::uint64_t key) const {
   if (lora_.dropout == 0 || !is_training()) return x;
-  const at::Tensor factors = at::empty_like(x, x.options().requires_grad(false));
+  const bool doubles = x.scalar_type() == at::kDouble;
+  const at::Tensor factors = at::empty(x.sizes(), at::TensorOptions(doubles ? at::kDouble : at::kFloat));
   const std::uint64_t mixed = base::mix64(key + base::kGolden * (number_ + 1));
-  if (x.scalar_type() == at::kFloat) {
-    fill_factors<float>(factors, mixed, lora_.dropout);
-  } else {
-    fill_factors<double>(factors, mixed, lora_.dropout);
-  }
-  return x * factors;
+  doubles ? fill_factors<double>(factors, mixed, lora_.dropout) : fill_factors<float>(factors, mixed, lora_.dropout);
+  return x * factors.to(x.options().requires_grad(false));
 }
 
 at::Tensor Adapters::add_to(const at::Tensor& rows, const at::Tensor& x, const Pair& pair) const {

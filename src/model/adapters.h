@@ -14,7 +14,9 @@ namespace cautious::model {
 class Adapters : public ::torch::nn::Module {
  public:
   // B is zero, A uniform as PEFT's, from the seed alone: at first nothing is changed.
-  Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint64_t seed, at::ScalarType type = at::kFloat);
+  // Made in `type`, f32 or f64, and then moved to a device or another type, where `place` has one.
+  Adapters(const ModelConfig& config, const LoraConfig& lora, std::uint64_t seed, at::ScalarType type = at::kFloat,
+           const at::TensorOptions& place = {});
 
   struct Pair {
     at::Tensor a, b;

@@ -103,8 +103,8 @@ double uniform(std::uint64_t seed, std::uint64_t number) {
 template <class T>
 std::optional<ops::OneToken<T>> one_token(const Transformer& model) {
   const auto parameters = model.named_parameters();
-  const auto& [path, recompute, adapters] = model.options();  // recomputing is for training
-  if (path != ops::Path::fused || adapters != nullptr ||
+  const auto& [path, recompute, adapters, place] = model.options();  // recomputing is for training
+  if (path != ops::Path::fused || adapters != nullptr || !parameters.begin()->value().is_cpu() ||
       parameters.begin()->value().scalar_type() != c10::CppTypeToScalarType<T>::value)
     return {};
   return ops::OneToken<T>(model.config(), [&](const std::string& name) -> const T* {

@@ -49,7 +49,8 @@ std::vector<Row> judge_all(const Transformer& model, const at::Tensor& hidden, c
   const std::int64_t most = std::max<std::int64_t>(1, kSliceBytes / (vocab * static_cast<std::int64_t>(hidden.element_size())));
   std::vector<Row> rows(static_cast<std::size_t>(count));
   for (std::int64_t first = 0; first < count; first += most) {
-    const at::Tensor logits = model.logits_of(hidden.narrow(0, first, std::min(most, count - first)));
+    at::Tensor logits = model.logits_of(hidden.narrow(0, first, std::min(most, count - first)));
+    logits = logits.to(at::kCPU, logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
     const auto judge_values = logits.scalar_type() == at::kDouble ? judge_slice<double> : judge_slice<float>;
     judge_values(logits, target + first, rows.data() + first);
   }
@@ -95,6 +96,7 @@ Evaluation evaluate(Transformer& model, const Windows& set, std::int64_t batch, 
                     const Share& share) {
   check_set(model.config(), set, batch);
   const at::NoGradGuard no_grad;
+  const at::Device device = model.parameters().front().device();
   const std::int64_t windows = set.count;
   const std::size_t length = static_cast<std::size_t>(set.length);
   double nats = 0, bytes = 0;
@@ -116,7 +118,8 @@ Evaluation evaluate(Transformer& model, const Windows& set, std::int64_t batch, 
       Row* const own = rows.data() + from * set.length;
       pieces.push_back({rank, own, static_cast<std::size_t>(size) * length * sizeof *own});
       if (rank != share.rank) continue;
-      const at::Tensor hidden = model.hidden(tokens.narrow(0, from, size), starts.narrow(0, from, size));
+      const auto part = [&](const at::Tensor& all) { return all.narrow(0, from, size).to(device); };
+      const at::Tensor hidden = model.hidden(part(tokens), part(starts));
       std::ranges::copy(judge_all(model, hidden, outputs + from * set.length), own);
     }
     if (share.ranks > 1) share.exchange(pieces);

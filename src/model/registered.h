@@ -22,9 +22,11 @@ inline std::pair<::torch::nn::Module*, std::string> owner_of(::torch::nn::Module
   return {module, name.substr(begin)};
 }
 
-inline at::Tensor registered_parameter(::torch::nn::Module& root, const std::string& name, const at::Tensor& tensor) {
+// Moved first where `place` names a device or a type.
+inline at::Tensor registered_parameter(::torch::nn::Module& root, const std::string& name, const at::Tensor& tensor,
+                                       const at::TensorOptions& place = {}) {
   const auto [module, last] = owner_of(root, name);
-  return module->register_parameter(last, tensor);
+  return module->register_parameter(last, tensor.to(place));
 }
 
 inline at::Tensor registered_buffer(::torch::nn::Module& root, const std::string& name, const at::Tensor& tensor) {

@@ -245,7 +245,7 @@ Transformer::Transformer(const ModelConfig& config, const std::vector<at::Tensor
   Parameters all;
   const std::vector<Shape> shapes = parameter_shapes(config);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    all[shapes[i].name] = registered_parameter(*this, shapes[i].name, values[i]);
+    all[shapes[i].name] = registered_parameter(*this, shapes[i].name, values[i], options.place);
   }
   embedding_ = all.at("model.embed_tokens.weight");
   output_ = config.tied ? embedding_ : all.at("lm_head.weight");
@@ -274,7 +274,7 @@ at::Tensor Transformer::embedded(const at::Tensor& tokens, const at::Tensor& pos
 }
 
 at::Tensor Transformer::hidden(const at::Tensor& tokens, const at::Tensor& starts) const {
-  const at::Tensor in_window = at::arange(tokens.size(1), at::kLong);
+  const at::Tensor in_window = at::arange(tokens.size(1), tokens.options());
   at::Tensor x = embedded(tokens, starts.defined() ? in_window - starts : in_window);
   const Sequences all{tokens.size(0), tokens.size(1), starts};
   for (const auto& layer : layers_) {

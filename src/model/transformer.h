@@ -23,6 +23,7 @@ struct RunOptions {
   ops::Path path = ops::Path::fused;
   bool recompute = false;              // keep only each layer's input and compute the rest again in the backward pass
   const Adapters* adapters = nullptr;  // trained instead of the own parameters; they must outlive the model
+  at::TensorOptions place = {};        // device and type of the parameters, where they are others than those they begin with
 };
 
 // Initial values of a parameter. They depend on the seed, the parameter's name and the position in the tensor alone: neither on

@@ -66,14 +66,17 @@ void copy_into(const ::torch::nn::Module& model, const base::Safetensors& stored
 
 }  // namespace
 
-std::vector<base::TensorToWrite> weights_of(const ::torch::nn::Module& model) {
-  std::vector<base::TensorToWrite> list;
+void save_weights(const ::torch::nn::Module& model, const std::filesystem::path& file) {
+  std::vector<base::TensorInfo> list;
+  std::vector<at::Tensor> tensors;
   each_tensor(model, [&](const std::string& name, const at::Tensor& tensor) {
-    const auto* const bytes = static_cast<const std::byte*>(tensor.data_ptr());
-    list.push_back(
-        {name, std::string(name_of_type(tensor.scalar_type())), tensor.sizes().vec(), std::span(bytes, tensor.nbytes())});
+    list.push_back({name, std::string(name_of_type(tensor.scalar_type())), tensor.sizes().vec(), 0, tensor.nbytes()});
+    tensors.push_back(tensor.detach());
   });
-  return list;
+  base::write_safetensors(file, list, {{"format", "pt"}}, [&](std::size_t i, std::span<std::byte> bytes) {
+    const at::Tensor copy = tensors[i].cpu().contiguous();
+    std::memcpy(bytes.data(), copy.data_ptr(), bytes.size());
+  });
 }
 
 void load_weights(::torch::nn::Module& model, const std::filesystem::path& file) {

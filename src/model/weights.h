@@ -12,8 +12,8 @@
 
 namespace cautious::model {
 
-// Views of the parameters and then of the buffers, by name, in the model's order. The model must outlive them.
-std::vector<base::TensorToWrite> weights_of(const ::torch::nn::Module& model);
+// The parameters and then the buffers, by name, in the model's order and their own types.
+void save_weights(const ::torch::nn::Module& model, const std::filesystem::path& file);
 
 // Overwrites every parameter and buffer. F32 tensors (BF16 and F16 too, converted; counts: I64) of the same names and shapes; a
 // file of another architecture is an Error(Fault::data) that names the first difference, and the model is unchanged.

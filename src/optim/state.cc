@@ -234,6 +234,7 @@ void Optimizer::set_steps(std::size_t tensor, std::int64_t t) {
   (void)steps_of(tensor);  // refuses an index out of range
   if (t < 0) throw Error(Fault::usage, fmt::format("t is {}; it must not be negative", t));
   parts_->slots[tensor].t = t;
+  parts_->report.step = std::max(parts_->report.step, t);
 }
 
 void Optimizer::save(const std::filesystem::path& path) const {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -23,7 +23,8 @@ Gradients::Gradients(World& world, std::vector<at::Tensor> parameters, std::vect
       parameters_(std::move(parameters)),
       slices_(std::move(slices)),
       bucket_of_(parameters_.size()),
-      had_none_(parameters_.size()) {
+      had_none_(parameters_.size()),
+      sums_(parameters_.size()) {
   // Gradients come from the last parameter to the first.
   std::int64_t filled = kBucket;
   for (std::size_t i = parameters_.size(); i-- > 0;) {
@@ -57,6 +58,7 @@ std::size_t Gradients::length(std::size_t parameter, int rank) const {
 
 void Gradients::begin(std::int64_t passes) {
   sent_ = 0;
+  for (at::Tensor& sum : sums_) sum.reset();
   for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size() * static_cast<std::size_t>(passes);
 }
 
@@ -82,19 +84,15 @@ void Gradients::send(std::size_t bucket) {
   const at::Tensor from = at::empty({total(from_lengths)}, at::kFloat), to = at::empty({total(to_lengths)}, at::kFloat);
   float* next = from.data_ptr<float>();
   for (const std::size_t parameter : members) {
-    at::Tensor& gradient = parameters_[parameter].mutable_grad();
+    const at::Tensor& gradient = parameters_[parameter].grad();
     had_none_[parameter] = !gradient.defined();
-    if (gradient.defined() && !gradient.is_contiguous()) gradient = gradient.contiguous();
+    sums_[parameter] = gradient.defined() ? gradient.detach().to(at::kCPU, at::kFloat).contiguous()
+                                          : at::zeros(parameters_[parameter].sizes(), at::kFloat);
   }
   for (int rank = 0; rank < world_.ranks(); ++rank) {
     for (const std::size_t parameter : members) {
       const std::size_t count = length(parameter, rank);
-      if (had_none_[parameter]) {
-        std::fill_n(next, count, 0.0F);
-      } else {
-        std::copy_n(parameters_[parameter].grad().data_ptr<float>() + slices_[parameter][static_cast<std::size_t>(rank)].first,
-                    count, next);
-      }
+      std::copy_n(sums_[parameter].data_ptr<float>() + slices_[parameter][static_cast<std::size_t>(rank)].first, count, next);
       next += count;
     }
   }
@@ -111,14 +109,12 @@ void Gradients::add_up_first() {
   const float* next = sum.data_ptr<float>();
   for (const std::size_t parameter : buckets_[first.bucket].parameters) {
     const Slice& slice = slices_[parameter][static_cast<std::size_t>(world_.rank())];
-    at::Tensor& gradient = parameters_[parameter].mutable_grad();
-    if (!gradient.defined()) gradient = at::zeros_like(parameters_[parameter]);
-    std::copy_n(next, slice.last - slice.first, gradient.data_ptr<float>() + slice.first);
+    std::copy_n(next, slice.last - slice.first, sums_[parameter].data_ptr<float>() + slice.first);
     next += slice.last - slice.first;
   }
 }
 
-void Gradients::finish() {
+std::vector<at::Tensor> Gradients::finish() {
   while (sent_ < buckets_.size()) send(sent_++);
   while (!travelling_.empty()) add_up_first();
   // One byte for each parameter and rank.
@@ -134,8 +130,10 @@ void Gradients::finish() {
   for (std::size_t i = 0; i < count; ++i) {
     bool everywhere = true;
     for (std::size_t at = i; at < none.size(); at += count) everywhere = everywhere && none[at] != 0;
-    if (everywhere) parameters_[i].mutable_grad().reset();
+    if (everywhere) sums_[i].reset();
+    if (sums_[i].defined()) sums_[i] = sums_[i].to(parameters_[i].device());
   }
+  return sums_;
 }
 
 }  // namespace cautious::ranks

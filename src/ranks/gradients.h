@@ -30,9 +30,9 @@ class Gradients {
 
   // A step of so many backward passes begins: gradients travel in the last.
   void begin(std::int64_t passes);
-  // After the last pass: returns when all sums are there. A parameter that has a gradient in no rank has none; one that has
-  // none in this rank gets one.
-  void finish();
+  // After the last pass: the sums, f32 in memory or on the parameters' device, when all are there. Undefined for a parameter
+  // that has a gradient in no rank.
+  std::vector<at::Tensor> finish();
 
  private:
   struct Bucket {
@@ -55,8 +55,9 @@ class Gradients {
   std::vector<std::vector<Slice>> slices_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_of_;
-  std::vector<char> had_none_;  // no gradient in this rank
-  std::size_t sent_ = 0;        // buckets, always in the same order
+  std::vector<char> had_none_;    // no gradient in this rank
+  std::vector<at::Tensor> sums_;  // f32, in memory; own slices of them in the end
+  std::size_t sent_ = 0;          // buckets, always in the same order
   std::deque<Travelling> travelling_;
   std::vector<std::shared_ptr<::torch::autograd::Node>> accumulators_;  // they hold the hooks
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -46,6 +46,7 @@ class World {
   int rank() const { return place_.rank; }
   int ranks() const { return place_.ranks; }
   bool first() const { return place_.rank == 0; }
+  int local_rank() const { return place_.local_rank; }
   bool first_here() const { return place_.local_rank == 0; }  // on its machine
   Traffic traffic() const;                                    // since the beginning
 

@@ -31,6 +31,11 @@ namespace cautious::run {
 enum class TaskKind { text, image, instruct, external };
 constexpr auto names_of(TaskKind) { return std::array<std::string_view, 4>{"text", "image", "instruct", "external"}; }
 
+// f32; mixed: weights in f32, matrix products in bf16; bf16: weights in bf16, with the other half of their f32 beside them for
+// the optimizer, or, stochastic, rounded at random.
+enum class Precision { f32, mixed, bf16, bf16_stochastic };
+constexpr auto names_of(Precision) { return std::array<std::string_view, 4>{"f32", "mixed", "bf16", "bf16-stochastic"}; }
+
 // What each member means is said where it becomes a key: in config_table.cc, or in the fields() of its type.
 struct RunConfig {
   TaskKind task = TaskKind::text;
@@ -86,6 +91,8 @@ struct RunConfig {
     std::uint64_t seed = 0;
     int threads = 0;
     std::int64_t timeout = 300;  // seconds
+    std::string device = "auto";
+    Precision precision = Precision::f32;
   } train;
   struct Eval {
     std::int64_t every = 200;

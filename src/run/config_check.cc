@@ -1,6 +1,7 @@
 // What is refused beyond a single value: unknown keys, with what was meant or which rule or layer took the key away; and values
 // that do not go together.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <variant>
 
@@ -113,6 +114,30 @@ void check_benchmarks(const RunConfig& config, const std::vector<Assignment>& gi
   }
   if (!eval.tasks.empty() && eval.data.empty()) {
     refuse(given, "eval.tasks", "needs the files of the benchmarks; set eval.data");
+  }
+}
+
+void check_device(const RunConfig& config, const std::vector<Assignment>& given) {
+  const std::string& device = config.train.device;
+  const bool numbered = device.starts_with("cuda:") && device.size() > 5 && device.size() < 9 &&
+                        device.find_first_not_of("0123456789", 5) == std::string::npos;
+  constexpr std::array<std::string_view, 5> kDevices{"auto", "cpu", "cuda", "mps", "lazy"};
+  if (!numbered && std::ranges::find(kDevices, device) == kDevices.end()) {
+    refuse(given, "train.device",
+           fmt::format("is {}; valid: auto, cpu, cuda, cuda:0, cuda:1, ..., mps, lazy", base::in_quotes(device)));
+  }
+  const bool in_memory = device == "cpu" || device == "auto";
+  if (config.task == TaskKind::image && config.train.precision != Precision::f32) {
+    refuse(given, "train.precision", "is for language models; image classifiers train in f32");
+  }
+  if (config.task != TaskKind::image && !config.eval.tasks.empty() &&
+      (!in_memory || config.train.precision != Precision::f32)) {
+    refuse(given, "eval.tasks", "are asked on the CPU in f32 only; ask the trained model with: cautious eval DIR --tasks");
+  }
+  const RunConfig::Optimizer& optimizer = config.optimizer;
+  for (const auto& [key, from] : {std::pair{"optimizer.density_from", &optimizer.density_from},
+                                  std::pair{"optimizer.budget_from", &optimizer.budget_from}}) {
+    if (!in_memory && !from->empty()) refuse(given, key, "can be repeated on the CPU only; set train.device=cpu");
   }
 }
 
@@ -289,6 +314,7 @@ void check_together(const RunConfig& config, const std::vector<Assignment>& give
   if (external) return check_objective(config, given);
   check_lora(config, given);
   check_benchmarks(config, given);
+  check_device(config, given);
   check_batch(config, given);
   check_length(config, given);
   const cautious::Schedule schedule = schedule_of(config);

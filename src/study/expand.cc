@@ -80,7 +80,7 @@ run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& poin
 bool changes_numbers(std::string_view key) {
   return !key.starts_with("log.") && !key.starts_with("checkpoint.") && key != "data.cache" && key != "data.workers" &&
          key != "objective.unit" && key != "objective.target" && key != "task" &&  // it follows from the preset
-         key != "optimizer.density_from" && key != "optimizer.budget_from";
+         key != "optimizer.density_from" && key != "optimizer.budget_from" && key != "train.timeout" && key != "train.device";
 }
 
 // The keys of benchmarks, which do nothing without eval.tasks.
@@ -103,6 +103,7 @@ std::string hash_of(run::RunConfig config, const std::string& reference) {
   std::string text;
   for (const run::ConfigKey& key : run::config_keys(config)) {
     if (is_benchmarks(key.name) && config.eval.tasks.empty()) continue;
+    if (key.name == "train.precision" && config.train.precision == run::Precision::f32) continue;  // younger than many studies
     if (changes_numbers(key.name)) text += fmt::format("{} = {}\n", key.name, key.value);
   }
   return base::sha256_of(text + reference).substr(0, 16);

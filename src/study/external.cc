@@ -57,6 +57,7 @@ ExternalStudy::ExternalStudy(Plan plan, std::vector<PlannedRun> runs, const std:
 
 std::optional<ExternalRun> ExternalStudy::next() {
   if (current_) end({.interrupted = true});
+  agenda_.refresh();
   while ((current_ = agenda_.next())) {
     agenda_.begin(*current_);
     const ExternalRun one = run();
@@ -77,6 +78,7 @@ ExternalRun ExternalStudy::run() const {
 
 void ExternalStudy::finish(double objective, double decay_budget) {
   if (!current_) throw Error(Fault::usage, "there is no run to finish; next() gives one out");
+  if (!agenda_.holds(*current_)) return end({});
   const ExternalRun one = run();
   if (one.decay_trace && !std::filesystem::exists(one.directory / run::kDecayTrace)) {
     run::DecayTraceWriter(one.directory, {}, 0);  // it will never have one, and so is not made again for its controls
@@ -87,7 +89,7 @@ void ExternalStudy::finish(double objective, double decay_budget) {
 
 void ExternalStudy::fail(const std::string& why, const std::string& log) {
   if (!current_) throw Error(Fault::usage, "there is no run that could fail; next() gives one out");
-  base::write_atomically(directory_.said(agenda_.runs()[*current_].run), log);
+  if (agenda_.holds(*current_)) base::write_atomically(directory_.said(agenda_.runs()[*current_].run), log);
   end({.said = base::in_one_line(why)});
 }
 

@@ -1,7 +1,9 @@
 // A study whose runs the caller makes, in this process and one after another: a training loop in Python, for example.
 //
 //   ExternalStudy study(external_plan({.lambdas = {0.1, 1}, .lrs = {1e-3}}), "study");
-//   while (const auto run = study.next()) study.finish(train(*run));
+//   do {
+//     while (const auto run = study.next()) study.finish(train(*run));
+//   } while (study.waits() && sleep(1) == 0);
 //   std::cout << study.conclude().text;
 #pragma once
 
@@ -22,17 +24,20 @@ namespace cautious::study {
 
 class ExternalStudy {
  public:
-  // Makes or continues the study in the directory, and holds it until destroyed. A plan with other runs than external ones, and
-  // a directory that StudyDirectory refuses, are an Error.
+  // Makes or continues the study in the directory, together with others that do so. A plan with other runs than external ones,
+  // and a directory that StudyDirectory refuses, are an Error.
   ExternalStudy(const Plan& plan, const std::filesystem::path& directory);
   ExternalStudy(const ExternalStudy&) = delete;
 
   // The run to make now; it has begun until finish(), fail() or next() is called. One that a killed program or next() leaves
   // without a result is given out again. Controls whose reference run recorded nothing are failed on the way. None: there is
-  // nothing left to do.
+  // nothing left to do, or only for other processes at the moment.
   std::optional<ExternalRun> next();
+  // Whether other processes are at work, so that next() may have a run later.
+  bool waits() const { return agenda_.waits(); }
 
-  // The end of the run. An objective that is not finite: it diverged. A decay budget of NaN is not known.
+  // The end of the run. An objective that is not finite: it diverged. A decay budget of NaN is not known. Of a run that another
+  // process has taken over, because this one slept, nothing is written.
   void finish(double objective, double decay_budget = std::numeric_limits<double>::quiet_NaN());
   // It has no result: `why` in one line, and `log`, all that is known, in logs/<folder>.txt. It is tried again when the study
   // is continued.

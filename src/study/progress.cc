@@ -17,6 +17,10 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kWords{"waiting", "running", "done", "diverged", "failed", "left out"};
 
+std::string label_of(const PlannedRun& run) {
+  return fmt::format("{}{} seed={}", run.tuning ? "tuning " : "", name_of(run.arm, run.point), run.seed);
+}
+
 struct Row {
   std::string name;
   double total = 0;                           // runs, as far as they are expected
@@ -163,10 +167,27 @@ std::string overall(const std::vector<FinishedRun>& runs, const std::vector<doub
   return fmt::format("{}  {:3.0f}%", text, std::floor(100 * sum.fraction / sum.total));
 }
 
+std::string elsewhere(const std::vector<FinishedRun>& runs) {
+  constexpr std::size_t kNamed = 3;
+  std::map<std::string, std::vector<std::string>> made;
+  std::set<std::string> folders;
+  for (const FinishedRun& run : runs) {
+    const bool theirs = run.status == RunStatus::running && !run.worker.empty();
+    if (theirs && folders.insert(run.run.folder).second) made[run.worker].push_back(label_of(run.run));
+  }
+  std::string text;
+  for (auto& [worker, labels] : made) {
+    const std::size_t more = labels.size() - std::min(labels.size(), kNamed);
+    labels.resize(labels.size() - more);
+    if (more > 0) labels.push_back(fmt::format("and {} more", more));
+    text += fmt::format("{}{} makes {}", text.empty() ? "" : "; ", worker, fmt::join(labels, ", "));
+  }
+  return text;
+}
+
 std::string ending_of(const FinishedRun& run) {
   const Measure measure = measure_of(run.run);
-  const std::string name = fmt::format("{}{} seed={}: {}", run.run.tuning ? "tuning " : "", name_of(run.run.arm, run.run.point),
-                                       run.run.seed, word_of(run.status));
+  const std::string name = fmt::format("{}: {}", label_of(run.run), word_of(run.status));
   if (run.status == RunStatus::done)
     return fmt::format("{}, {} {}, {}", name, measure.name, measure.number(run.loss), base::clock_text(run.seconds));
   return run.status == RunStatus::failed ? fmt::format("{}: {}", name, run.failure) : name;

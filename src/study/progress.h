@@ -21,6 +21,10 @@ std::vector<std::string> progress_rows(const std::vector<FinishedRun>& runs, con
 // "5/18 runs done, 1 failed   31%".
 std::string overall(const std::vector<FinishedRun>& runs, const std::vector<double>& progress);
 
+// Who else is at work, on what: "node7:4711 makes cwd seed=0, plain seed=0, and 2 more; node8:312 makes cwd seed=1". Empty:
+// nobody.
+std::string elsewhere(const std::vector<FinishedRun>& runs);
+
 // "cwd weight_decay=0.1 seed=0: done, validation loss 2.5034, 1:05".
 std::string ending_of(const FinishedRun& run);
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "report/page.h"
+#include "study/claims.h"
 #include "study/progress.h"
 #include "study/report_parts.h"
 
@@ -227,6 +228,11 @@ std::filesystem::path write_report(const Results& results, const Verdict& verdic
 }
 
 Conclusion conclude(const Results& results) {
+  constexpr const char* kReport = "report";  // a run's folder has a longer name
+  const std::filesystem::path folder = results.directory / "claims";
+  std::filesystem::create_directories(folder);
+  Claims claims(folder);
+  claims.wait_for(kReport);
   Conclusion conclusion{.text = {}, .verdict = verdict_of(results), .page = {}};
   conclusion.page = write_report(results, conclusion.verdict);
   record_look(results);

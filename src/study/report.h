@@ -18,7 +18,8 @@ std::string report_html(const Results& results, const Verdict& verdict);
 // path of report.html.
 std::filesystem::path write_report(const Results& results, const Verdict& verdict);
 
-// The end of a study: its report is written, and the verdict noted as a look.
+// The end of a study: its report is written, and the verdict noted as a look. Of several processes that come to it at the same
+// time, one after another.
 struct Conclusion {
   std::string text;  // a table of the losses, the verdict, and where the report is
   Verdict verdict;

@@ -26,6 +26,7 @@ struct FinishedRun {
   double parameters = 0, seen = 0;                                   // tokens or images; 0 until a summary says
   std::vector<std::pair<std::string, std::string>> provenance = {};  // "cpu" and the like, as the summary says
   std::vector<std::pair<std::string, double>> scores = {};           // of benchmarks: "hellaswag acc_norm", 0.42
+  std::string worker = {};  // while running: another process that makes it, "node7:4711"
 };
 
 struct Results {

@@ -28,8 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// The runs share the machine: each computes with one thread and none waits by spinning.
-const std::vector<std::string> kEnvironment{"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"};
+// The runs share the machine: each computes with one thread, alone, and none waits by spinning.
+const std::vector<std::string> kEnvironment{"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "OMP_WAIT_POLICY=passive", "RANK=0",
+                                            "WORLD_SIZE=1"};
 
 std::string status_text(int status, const std::string& name) {
   if (WIFSIGNALED(status)) return fmt::format("{} was ended by signal {}", name, WTERMSIG(status));
@@ -44,7 +45,7 @@ bool saved_and_left(int status) {
 
 class Runner {
  public:
-  Runner(const StudyDirectory& directory, const Plan& plan, std::vector<PlannedRun> runs, const RunnerOptions& options);
+  Runner(StudyDirectory& directory, const Plan& plan, std::vector<PlannedRun> runs, const RunnerOptions& options);
   bool go();
   std::vector<FinishedRun> take_runs() { return agenda_.take_runs(); }
 
@@ -59,22 +60,23 @@ class Runner {
   base::Process trained(const PlannedRun& run, const run::RunConfig& config) const;
   base::Process commanded(const PlannedRun& run, const run::RunConfig& config) const;
   bool collect();
+  bool look_around();
   Agenda::Ending ending_of(const PlannedRun& run, int status, double seconds) const;
   void stop();
   void tell(bool at_once);
   double fraction_done(const FinishedRun& run) const;
 
-  const StudyDirectory& directory_;
+  StudyDirectory& directory_;
   const RunnerOptions& options_;
   Agenda agenda_;
   std::vector<double> progress_;
   std::map<std::size_t, Work> working_;
   bool stopping_ = false;
-  Clock::time_point told_{};
+  Clock::time_point told_{}, looked_ = Clock::now();
 };
 
-Runner::Runner(const StudyDirectory& directory, const Plan& plan, std::vector<PlannedRun> runs, const RunnerOptions& options)
-    : directory_(directory), options_(options), agenda_(directory, plan, std::move(runs), options.read) {
+Runner::Runner(StudyDirectory& directory, const Plan& plan, std::vector<PlannedRun> runs, const RunnerOptions& options)
+    : directory_(directory), options_(options), agenda_(directory, plan, std::move(runs), options.read, options.shard) {
   for (const FinishedRun& run : agenda_.runs()) progress_.push_back(fraction_done(run));
 }
 
@@ -127,10 +129,23 @@ bool Runner::collect() {
     const std::size_t run = at->first;
     const double seconds = std::chrono::duration<double>(Clock::now() - at->second.start).count();
     at = working_.erase(at);
-    agenda_.conclude(run, ending_of(agenda_.runs()[run].run, *status, seconds));
+    const bool ours = agenda_.holds(run);  // else its result is another's to write
+    agenda_.conclude(run, ours ? ending_of(agenda_.runs()[run].run, *status, seconds) : Agenda::Ending{});
     changed = true;
   }
   return changed;
+}
+
+// Now and then, what other processes do; a run that one of them has taken over is ended. Whether it was time to.
+bool Runner::look_around() {
+  const auto often = std::min<Clock::duration>(std::chrono::seconds(1), directory_.claims().lease().beat);
+  if (Clock::now() - looked_ < often) return false;
+  agenda_.refresh();
+  for (auto& [run, work] : working_) {
+    if (!agenda_.holds(run)) work.process.kill();
+  }
+  looked_ = Clock::now();
+  return true;
 }
 
 // A command's result is written down here, before it is read like any other.
@@ -180,7 +195,15 @@ void Runner::tell(bool at_once) {
     const bool moves = runs[i].status == RunStatus::running || runs[i].status == RunStatus::done;
     if (moves && progress_[i] < 1) progress_[i] = fraction_done(runs[i]);
   }
-  options_.watch(runs, progress_);
+  if (options_.shard.count == 1) return options_.watch(runs, progress_);
+  std::vector<FinishedRun> own;
+  std::vector<double> done;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!agenda_.in_shard()[i]) continue;
+    own.push_back(runs[i]);
+    done.push_back(progress_[i]);
+  }
+  if (!own.empty()) options_.watch(own, done);
 }
 
 bool Runner::go() {
@@ -189,9 +212,10 @@ bool Runner::go() {
   while (true) {
     if (!stopping_ && options_.stop && options_.stop()) stop();
     if (collect()) changed = true;
-    if (!stopping_ && start_waiting()) changed = true;
+    const bool looked = look_around();
+    if (!stopping_ && (changed || looked) && start_waiting()) changed = true;
     tell(std::exchange(changed, false));
-    if (working_.empty()) break;
+    if (working_.empty() && (stopping_ || !agenda_.waits())) break;
     std::this_thread::sleep_for(kPause);
   }
   return !stopping_;
@@ -237,7 +261,7 @@ void check_runs(const std::vector<PlannedRun>& runs, const RunnerOptions& option
 StudyEnd run_study(const Plan& plan, std::vector<PlannedRun> runs, const fs::path& directory, const RunnerOptions& options) {
   check_runs(runs, options);
   check_options(options);
-  const StudyDirectory study(directory, plan, runs);
+  StudyDirectory study(directory, plan, runs, options.lease, options.worker);
   Runner runner(study, plan, std::move(runs), options);
   const bool finished = runner.go();
   return {{.directory = directory, .plan = plan, .runs = runner.take_runs()}, finished};

@@ -47,10 +47,10 @@ Settings checked(Settings settings) {
   return settings;
 }
 
-std::vector<Piece> pieces_of(ParamGroup& group, Entry& entry) {
-  std::vector<Piece> pieces;
+std::vector<StateTensor> pieces_of(ParamGroup& group, Entry& entry) {
+  std::vector<StateTensor> pieces;
   if (entry.fused) {
-    for (const StateTensor& piece : group.core->state(entry.slot)) {
+    for (const cautious::StateTensor& piece : group.core->state(entry.slot)) {
       pieces.push_back({piece.name, at::from_blob(piece.data, entry.shape, at::TensorOptions().dtype(type_named(piece.type)))});
     }
     return pieces;

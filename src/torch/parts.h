@@ -116,12 +116,8 @@ bool fits_grid(const Entry& entry, const ParamGroup& group, const Settings& sett
 at::Tensor step_on_grid(ParamGroup& group, const std::vector<std::size_t>& moving, const Rates& rates,
                         const std::vector<at::Tensor>& gradients, const Settings& settings, const kernels::GridDevice& grid);
 
-// One piece of a parameter's state, in either path.
-struct Piece {
-  std::string name;   // "m", "v", "low" or "x0"
-  at::Tensor tensor;  // aliases the state
-};
-std::vector<Piece> pieces_of(ParamGroup& group, Entry& entry);
+// Of a parameter, in either path.
+std::vector<StateTensor> pieces_of(ParamGroup& group, Entry& entry);
 std::int64_t steps_of(const ParamGroup& group, const Entry& entry);
 void set_steps(ParamGroup& group, Entry& entry, std::int64_t t);
 

@@ -131,7 +131,7 @@ Recipe recipe_from(const std::string& line) try { return parse_recipe(line); } c
   refuse_state(error.what());
 }
 
-std::string key_of(const Piece& piece, std::size_t parameter) { return fmt::format("{}_{}", piece.name, parameter); }
+std::string key_of(const StateTensor& piece, std::size_t parameter) { return fmt::format("{}_{}", piece.name, parameter); }
 
 }  // namespace
 
@@ -171,10 +171,10 @@ void Optimizer::save(OutputArchive& archive) const {
     ParamGroup& group = parts_->groups[g];
     rates.insert(rates.end(), {options.lr, options.lr_max, options.decay_factor, group.highest_lr});
     for (Entry& entry : group.entries) {
-      for (const Piece& piece : pieces_of(group, entry)) {
+      for (const StateTensor& piece : pieces_of(group, entry)) {
         archive.write(key_of(piece, steps.size()), piece.tensor.clone(), /*is_buffer=*/true);
       }
-      steps.push_back(steps_of(group, entry));
+      steps.push_back(torch::steps_of(group, entry));
     }
   }
   archive.write("rates", at::tensor(rates, at::kDouble).view({-1, 4}), /*is_buffer=*/true);
@@ -202,7 +202,7 @@ void Optimizer::load(InputArchive& archive) {
   std::size_t parameter = 0;
   for (ParamGroup& group : groups) {
     for (Entry& entry : group.entries) {
-      for (const Piece& piece : pieces_of(group, entry)) {
+      for (const StateTensor& piece : pieces_of(group, entry)) {
         const at::Tensor found = source.tensor(key_of(piece, parameter), piece.tensor.scalar_type(), piece.tensor.sizes());
         copies.emplace_back(piece.tensor, found.to(piece.tensor.device()));
       }
@@ -217,10 +217,45 @@ void Optimizer::load(InputArchive& archive) {
     Options& options = options_of(param_groups_[g], g);
     options.lr = found[0], options.lr_max = found[1], options.decay_factor = found[2];
     groups[g].highest_lr = found[3];
-    for (Entry& entry : groups[g].entries) set_steps(groups[g], entry, steps.data_ptr<std::int64_t>()[parameter++]);
+    for (Entry& entry : groups[g].entries) torch::set_steps(groups[g], entry, steps.data_ptr<std::int64_t>()[parameter++]);
   }
   parts_->report = {};
   parts_->report.step = step;
+}
+
+namespace {
+
+struct Place {
+  ParamGroup& group;
+  Entry& entry;
+};
+
+Place place_of(std::vector<ParamGroup>& groups, std::size_t parameter) {
+  std::size_t first = 0;
+  for (ParamGroup& group : groups) {
+    if (parameter < first + group.entries.size()) return {group, group.entries[parameter - first]};
+    first += group.entries.size();
+  }
+  throw Error(Fault::usage, fmt::format("parameter {} does not exist; the optimizer has {}", parameter, first));
+}
+
+}  // namespace
+
+std::vector<StateTensor> Optimizer::state_of(std::size_t parameter) {
+  const at::NoGradGuard no_grad;
+  parts_->sync(param_groups_);
+  const Place place = place_of(parts_->groups, parameter);
+  return pieces_of(place.group, place.entry);
+}
+
+std::int64_t Optimizer::steps_of(std::size_t parameter) {
+  const Place place = place_of(parts_->groups, parameter);
+  return torch::steps_of(place.group, place.entry);
+}
+
+void Optimizer::set_steps(std::size_t parameter, std::int64_t t) {
+  const Place place = place_of(parts_->groups, parameter);
+  torch::set_steps(place.group, place.entry, t);
 }
 
 }  // namespace cautious::torch

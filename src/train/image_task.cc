@@ -22,6 +22,7 @@
 #include "model/vision/classifier.h"
 #include "model/vision/evaluate.h"
 #include "run/run_data.h"
+#include "train/device.h"
 
 namespace cautious::train {
 namespace {
@@ -43,7 +44,10 @@ class ImageTask : public Task {
                                .workers = config.data.workers,
                                .most_bad = config.data.most_bad}),
         model_(model::make_classifier(config.model.image, config.train.seed)),
-        notices_(data_.notices) {}
+        device_(device_of(config, world)),
+        notices_(data_.notices) {
+    model_->to(device_);
+  }
 
   ::torch::nn::Module& model() override { return *model_; }
   RunPlan plan() const override { return {data_.train->size(), data_.validation->size(), data_.split}; }
@@ -74,6 +78,7 @@ class ImageTask : public Task {
   data::Loader loader_;
   std::shared_ptr<model::Classifier> model_;
   model::ImageEvaluation last_;
+  at::Device device_;
   std::vector<std::string> notices_;
   std::size_t bad_ = 0;             // images named so far
   std::int64_t passes_ = 0;         // forward passes of the step
@@ -106,7 +111,7 @@ double ImageTask::add_gradients(std::int64_t step) {
     if (count == 0) continue;
     const auto key = base::mix64(config_.train.seed + base::kGolden) + static_cast<std::uint64_t>(step * batch.count + first);
     model_->set_random(base::mix64(key));
-    const auto part = [&](const at::Tensor& tensor) { return tensor.narrow(0, first, rows_.chunk); };
+    const auto part = [&](const at::Tensor& tensor) { return tensor.narrow(0, first, rows_.chunk).to(device_); };
     const at::Tensor mean =
         model::image_loss(model_->logits(part(images)), part(label), part(other), part(share), config_.augment.smoothing);
     ++passes_;
@@ -125,7 +130,7 @@ void ImageTask::join() {
   std::vector<at::Tensor> of_ranks;  // [ranks, ...] of each buffer
   std::vector<Piece> pieces;
   for (const at::Tensor& buffer : buffers) {
-    const at::Tensor all = of_ranks.emplace_back(at::stack(std::vector<at::Tensor>(world_.ranks(), buffer)));
+    const at::Tensor all = of_ranks.emplace_back(at::stack(std::vector<at::Tensor>(world_.ranks(), buffer.cpu())));
     for (int rank = 0; rank < world_.ranks(); ++rank) pieces.push_back({rank, all[rank].data_ptr(), all[rank].nbytes()});
   }
   world_.exchange(pieces);
@@ -135,7 +140,7 @@ void ImageTask::join() {
       buffers[i].copy_(before_[i] + std::accumulate(passes.begin(), passes.end(), std::int64_t{0}));
       continue;
     }
-    const at::Tensor before = before_[i].to(at::kDouble);
+    const at::Tensor before = before_[i].to(at::kCPU, at::kDouble);
     at::Tensor joined = before;
     for (int rank = 0; rank < world_.ranks(); ++rank) {
       const double kept = std::pow(1 - model::ops::kBatchMomentum, passes[static_cast<std::size_t>(rank)]);

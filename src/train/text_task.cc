@@ -25,6 +25,7 @@
 #include "model/weight_source.h"
 #include "run/checkpoint.h"
 #include "run/run_data.h"
+#include "train/device.h"
 
 namespace cautious::train {
 namespace {
@@ -110,13 +111,18 @@ std::int64_t count_targets(const at::Tensor& target) {
   return std::count_if(values, values + target.numel(), [](std::int64_t value) { return value >= 0; });
 }
 
-std::shared_ptr<model::Adapters> make_adapters(const run::RunConfig& config) {
+std::shared_ptr<model::Adapters> make_adapters(const run::RunConfig& config, const at::TensorOptions& place) {
   if (config.lora.rank == 0) return nullptr;
-  return std::make_shared<model::Adapters>(config.model.shape, config.lora, config.train.seed);
+  return std::make_shared<model::Adapters>(config.model.shape, config.lora, config.train.seed, at::kFloat, place);
 }
 
-std::shared_ptr<model::Transformer> make_model(const run::RunConfig& config, const model::Adapters* adapters) {
-  const model::RunOptions options{.recompute = config.model.recompute, .adapters = adapters};
+std::shared_ptr<model::Transformer> make_model(const run::RunConfig& config, const model::Adapters* adapters,
+                                               const at::TensorOptions& place) {
+  const bool plain = config.train.precision == run::Precision::mixed;  // which the fused operations do not know
+  const model::RunOptions options{.path = plain ? model::ops::Path::plain : model::ops::Path::fused,
+                                  .recompute = config.model.recompute,
+                                  .adapters = adapters,
+                                  .place = place};
   const model::ModelConfig& shape = config.model.shape;
   if (config.model.from.empty()) return std::make_shared<model::Transformer>(shape, config.train.seed, options);
   const auto source = model::open_weights(run::find_checkpoint(config.model.from));
@@ -138,8 +144,9 @@ class TextTask : public Task {
         rows_(rows_of(config, world)),
         source_(std::move(source)),
         length_(run::sequence_length(config)),
-        adapters_(make_adapters(config)),
-        model_(make_model(config, adapters_.get())),
+        device_(device_of(config, world)),
+        adapters_(make_adapters(config, place_of(config, device_))),
+        model_(make_model(config, adapters_.get(), place_of(config, device_))),
         benchmarks_(benchmarks_of(config)),
         notices_(source_->notices()) {}
 
@@ -161,11 +168,14 @@ class TextTask : public Task {
   std::vector<std::string> notices() override { return std::exchange(notices_, {}); }
 
  private:
+  at::Tensor loss_of(const at::Tensor& tokens, const at::Tensor& target, const at::Tensor& starts);
+
   run::RunConfig config_;
   ranks::World& world_;
   Rows rows_;
   std::unique_ptr<const TextSource> source_;
   std::int64_t length_;
+  at::Device device_;
   std::shared_ptr<model::Adapters> adapters_;
   std::shared_ptr<model::Transformer> model_;
   std::vector<model::Benchmark> benchmarks_;
@@ -173,6 +183,7 @@ class TextTask : public Task {
 };
 
 Evaluation TextTask::evaluate() {
+  const Precise precise(config_, device_);
   if (adapters_) adapters_->eval();
   const model::Evaluation found = model::evaluate(*model_, source_->validation(), rows_.chunk, {}, world_.share());
   if (adapters_) adapters_->train();
@@ -223,6 +234,11 @@ void TextTask::describe(const std::filesystem::path& folder) const {
   if (more) base::write_atomically(folder / kMore, *more);
 }
 
+at::Tensor TextTask::loss_of(const at::Tensor& tokens, const at::Tensor& target, const at::Tensor& starts) {
+  const Precise precise(config_, device_);
+  return model_->loss(tokens.to(device_), target.to(device_), starts.to(device_));
+}
+
 // The chunks' losses weigh as their targets: whatever the chunks, the gradient is that of the mean over the whole batch.
 double TextTask::add_gradients(std::int64_t step) {
   const std::int64_t begin = step * config_.train.batch_size + rows_.first;
@@ -244,7 +260,7 @@ double TextTask::add_gradients(std::int64_t step) {
     const std::int64_t targets = count_targets(part(target));
     if (targets == 0) continue;
     if (adapters_) adapters_->draw(static_cast<std::uint64_t>(begin + first));
-    const at::Tensor chunk_loss = model_->loss(part(tokens), part(target), part(starts));
+    const at::Tensor chunk_loss = loss_of(part(tokens), part(target), part(starts));
     const double weight = static_cast<double>(targets) / static_cast<double>(all);
     loss += weight * chunk_loss.item<double>();
     if (!std::isfinite(loss)) return loss;

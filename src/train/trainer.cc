@@ -9,6 +9,7 @@
 #include <ATen/ops/lerp.h>
 #include <ATen/ops/norm.h>
 #include <ATen/ops/sum.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include <cautious/error.h>
@@ -18,13 +19,25 @@
 namespace cautious::train {
 namespace {
 
-Options optimizer_options(const run::RunConfig& config, ranks::World& world) {
-  Options options = config.optimizer.options;
-  options.share = world.share();
-  options.nonfinite = Nonfinite::skip;
-  options.seed = config.train.seed;
-  options.threads = config.train.threads;
-  return options;
+Parameters parameters_of(const ::torch::nn::Module& model) {
+  Parameters all;
+  for (const auto& item : model.named_parameters()) {
+    all.names.push_back(item.key());
+    all.tensors.push_back(item.value());
+  }
+  return all;
+}
+
+// What the first rank has, to all.
+void send_from_first(const std::vector<at::Tensor>& tensors, ranks::World& world) {
+  if (world.ranks() == 1) return;
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& tensor : tensors) {
+    const at::Tensor copy = tensor.detach().cpu().contiguous();
+    const Piece piece{0, copy.data_ptr(), copy.nbytes()};
+    world.exchange({&piece, 1});
+    tensor.detach().copy_(copy);
+  }
 }
 
 std::string not_finite(double number) { return std::isnan(number) ? "not a number" : "infinite"; }
@@ -68,7 +81,7 @@ void Average::exchange() {
 
 void Average::save(const std::filesystem::path& file) {
   exchange();
-  base::write_safetensors(file, model::weights_of(model_), {{"format", "pt"}});
+  model::save_weights(model_, file);
   exchange();
 }
 
@@ -84,35 +97,20 @@ Trainer::Trainer(const run::RunConfig& config, Task& task, ranks::World& world)
       world_(world),
       schedule_(schedule_of(config)),
       decay_schedule_(run::decay_schedule_of(config)),
-      optimizer_(routing_of(config), optimizer_options(config, world)) {
-  for (const auto& item : task.model().named_parameters()) {
-    const at::Tensor& parameter = item.value();
-    optimizer_.add<float>(item.key(), parameter.sizes().vec(), parameter.data_ptr<float>(), nullptr);
-    parameters_.push_back(parameter);
-    names_.push_back(item.key());
-  }
-  reference_ = reference_run(config, names_);
+      parameters_(parameters_of(task.model())),
+      optimizer_(make_stepper(config, parameters_, world)),
+      reference_(reference_run(config, parameters_.names)) {
   if (config.train.ema > 0) average_.emplace(task.model(), config.train.ema);
   if (world.ranks() == 1) return;
   std::vector<std::vector<Slice>> slices;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    slices.emplace_back(optimizer_.slices(i).begin(), optimizer_.slices(i).end());
-  }
-  gradients_.emplace(world, parameters_, std::move(slices));
-}
-
-std::int64_t Trainer::optimizer_bytes() const {
-  std::size_t sum = 0;
-  for (std::size_t i = 0; i < optimizer_.size(); ++i) {
-    for (const StateTensor& piece : optimizer_.state(i)) sum += piece.bytes;
-  }
-  return static_cast<std::int64_t>(sum);
+  for (std::size_t i = 0; i < parameters_.tensors.size(); ++i) slices.push_back(optimizer_->slices(i));
+  gradients_.emplace(world, parameters_.tensors, std::move(slices));
 }
 
 double Trainer::rms() const {
   double squares = 0, count = 0;
-  for (const at::Tensor& parameter : parameters_) {
-    const double norm = parameter.detach().norm(2, at::kDouble).item<double>();
+  for (const at::Tensor& parameter : parameters_.tensors) {
+    const double norm = parameter.detach().to(at::kFloat).norm(2, at::kDouble).item<double>();
     squares += norm * norm;
     count += static_cast<double>(parameter.numel());
   }
@@ -122,21 +120,21 @@ double Trainer::rms() const {
 // Sets the densities of step `number` and returns the factors.
 run::ReferenceRun::Amounts Trainer::follow(std::int64_t number, const StepInput& input) {
   const auto decays = [&](std::size_t i) {
-    const Group& group = optimizer_.group_of(i);
+    const Group& group = optimizer_->group_of(i);
     return group.decay == DecaySwitch::on && !std::holds_alternative<None>(group.recipe.decay);
   };
-  std::vector<run::OwnDecay> own(parameters_.size());
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Group& group = optimizer_.group_of(i);
+  std::vector<run::OwnDecay> own(parameters_.tensors.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const Group& group = optimizer_->group_of(i);
     const double lr = input.lr * group.lr_multiplier, peak = input.lr_max * group.lr_multiplier;
     if (!decays(i) || lr <= 0) continue;
     own[i].strength = lr * coupled_weight_decay(group.recipe.coupling, group.recipe.weight_decay, lr, peak);
-    own[i].sum = parameters_[i].detach().abs().sum(at::kDouble).item<double>();
+    own[i].sum = parameters_.tensors[i].detach().abs().sum(at::kDouble).item<double>();
   }
   run::ReferenceRun::Amounts amounts = reference_->follow(number, own);
   if (config_.optimizer.density_from.empty()) return amounts;
   for (std::size_t i = 0; i < own.size(); ++i) {
-    if (decays(i)) optimizer_.set_density(i, amounts.densities[i]);
+    if (decays(i)) optimizer_->set_density(i, amounts.densities[i]);
   }
   return amounts;
 }
@@ -153,21 +151,20 @@ TrainStep Trainer::step() {
     input.decay_factor = decay_factor_at(decay_schedule_, number);
   }
   const double factor = reference_ ? amounts.all : input.decay_factor;
-  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  for (at::Tensor& parameter : parameters_.tensors) parameter.mutable_grad().reset();
   if (gradients_) gradients_->begin(config_.train.grad_accum);
   const double own_loss = task_.add_gradients(done_);
-  if (gradients_) gradients_->finish();
+  std::vector<at::Tensor> gradients;
+  if (gradients_) {
+    gradients = gradients_->finish();
+  } else {
+    for (const at::Tensor& parameter : parameters_.tensors) gradients.push_back(parameter.grad());
+  }
   TrainStep result{0, lr, config_.optimizer.recipe.weight_decay * factor, nullptr};
   for (const double loss : world_.gather(own_loss)) result.loss += loss;
   if (!std::isfinite(result.loss)) return result;
   task_.join();
-  std::vector<at::Tensor> gradients;  // alive until the step is done
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const at::Tensor& gradient = parameters_[i].grad();
-    gradients.push_back(gradient.defined() ? gradient.contiguous() : gradient);
-    optimizer_.bind(i, parameters_[i].data_ptr<float>(), gradient.defined() ? gradients.back().data_ptr<float>() : nullptr);
-  }
-  result.report = &optimizer_.step(input);
+  result.report = &optimizer_->step(input, gradients);
   if (result.report->skipped) return result;
   done_ = number;
   if (average_) average_->update(done_);
@@ -190,10 +187,10 @@ std::vector<Score> Trainer::score(const std::filesystem::path& directory, const 
 
 void Trainer::save(const std::filesystem::path& folder) {
   if (world_.first()) {
-    base::write_safetensors(folder / task_.weights_file(), model::weights_of(task_.model()), {{"format", "pt"}});
+    model::save_weights(task_.model(), folder / task_.weights_file());
     if (average_) average_->save(folder / model::kAveraged);
   }
-  optimizer_.save(folder / "optimizer.safetensors");
+  optimizer_->save(folder / "optimizer.safetensors");
 }
 
 void Trainer::load(const std::filesystem::path& folder, std::int64_t done) {
@@ -201,13 +198,12 @@ void Trainer::load(const std::filesystem::path& folder, std::int64_t done) {
     model::load_weights(task_.model(), folder / task_.weights_file());
     if (average_) average_->load(folder / model::kAveraged);
   }
-  std::vector<Piece> pieces;
-  const auto add = [&](const at::Tensor& tensor) { pieces.push_back({0, tensor.data_ptr(), tensor.nbytes()}); };
-  for (const at::Tensor& parameter : parameters_) add(parameter);
-  for (const at::Tensor& buffer : task_.model().buffers()) add(buffer);
-  if (average_) std::ranges::for_each(average_->values(), add);
-  world_.exchange(pieces);
-  optimizer_.load(folder / "optimizer.safetensors");
+  std::vector<at::Tensor> all = parameters_.tensors;
+  const std::vector<at::Tensor> buffers = task_.model().buffers();
+  all.insert(all.end(), buffers.begin(), buffers.end());
+  if (average_) all.insert(all.end(), average_->values().begin(), average_->values().end());
+  send_from_first(all, world_);
+  optimizer_->load(folder / "optimizer.safetensors");
   done_ = done;
 }
 

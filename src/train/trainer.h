@@ -17,6 +17,7 @@
 #include "ranks/gradients.h"
 #include "run/config.h"
 #include "run/reference_run.h"
+#include "train/stepper.h"
 #include "train/task.h"
 
 namespace cautious::train {
@@ -63,10 +64,10 @@ class Trainer {
   Evaluation evaluate();
   std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double fraction)>& show);
 
-  std::int64_t done() const { return done_; }                       // steps
-  std::int64_t optimizer_bytes() const;                             // of the state that this rank keeps
-  double rms() const;                                               // of all parameters, as they are now
-  const std::vector<std::string>& names() const { return names_; }  // of the tensors, in the report's order
+  std::int64_t done() const { return done_; }                                  // steps
+  std::int64_t optimizer_bytes() const { return optimizer_->bytes(); }         // of the state in this rank
+  double rms() const;                                                          // of all parameters, as they are now
+  const std::vector<std::string>& names() const { return parameters_.names; }  // of the tensors, in the report's order
 
   // model.safetensors and optimizer.safetensors in `folder`, and ema.safetensors with the averaged weights. Of several ranks
   // the first writes and reads them, and all take part.
@@ -82,9 +83,8 @@ class Trainer {
   ranks::World& world_;
   cautious::Schedule schedule_;
   DecaySchedule decay_schedule_;
-  Optimizer optimizer_;
-  std::vector<at::Tensor> parameters_;
-  std::vector<std::string> names_;
+  Parameters parameters_;
+  std::unique_ptr<Stepper> optimizer_;
   std::optional<run::ReferenceRun> reference_;
   std::optional<Average> average_;
   std::optional<ranks::Gradients> gradients_;  // of all ranks

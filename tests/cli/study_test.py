@@ -3,6 +3,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import signal
 import struct
 import subprocess
@@ -37,7 +38,7 @@ CONTROLS = RANDOM + """[[arm]]
 name = "budget"
 budget_of = "cwd"
 """
-CLOCK = {"seconds", "time", "tokens_per_s"}
+CLOCK = {"seconds", "time", "tokens_per_s", "peak_rss_bytes"}
 
 
 class Study(Training):
@@ -202,14 +203,45 @@ class Runs(Study):
         self.refused(3, ["data.val_path", "/nowhere"], "study", plan, "--out", self.folder / "lost")
         self.assertFalse((self.folder / "lost").exists())
 
-    def test_one_at_a_time(self):
-        plan = self.plan(seeds="0", steps=100000)
+    def test_one_plan_at_a_time(self):
+        plan, other = self.plan(seeds="0", steps=100000), self.plan("other.toml", steps=100000)
         process = subprocess.Popen([PROGRAM, "study", plan, "--out", self.folder / "study"], stderr=subprocess.DEVNULL)
-        while not self.text(self.folder / "study" / ".lock"):
+        while not self.started():
             time.sleep(0.02)
-        self.refused(1, [f"is in use by process {process.pid}"], "study", plan, "--out", self.folder / "study")
+        self.refused(1, ["is in use by ", f":{process.pid} with another plan"], "study", other, "--out", self.folder / "study")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(), 143)
+
+    def test_several_processes_make_what_one_makes(self):
+        plan = self.plan(more=RANDOM, seeds="0, 1, 2", steps=600, checkpoint__every="100", log__every="20")
+        whole = self.study(plan, "whole").stdout
+        out = self.folder / "shared"
+        workers = [subprocess.Popen([PROGRAM, "study", plan, "--out", out, "--jobs", "1"], stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True) for _ in range(3)]
+        while not self.moving(out):
+            time.sleep(0.02)
+        workers[0].kill()
+        workers[0].communicate()
+        for worker in workers[1:]:
+            said, complaints = worker.communicate()
+            self.assertEqual(worker.returncode, 0, complaints)
+            self.assertEqual(said.replace(str(out), str(self.folder / "whole")), whole)
+        self.assertEqual(self.all_results("shared"), self.all_results("whole"))
+        self.assertEqual(list((out / "claims").iterdir()), [])
+
+    def test_shards_make_what_one_makes(self):
+        plan = self.plan(more=RANDOM, seeds="0, 1, 2")
+        whole = self.study(plan, "whole").stdout
+        for number in (1, 2):
+            done = self.study(plan, f"shard{number}", "--shard", f"{number}/2")
+            self.assertEqual(done.stdout, "")
+            self.assertIn(f"shard {number}/2 has made all of its runs; copy the folders runs/ of all shards together, then: "
+                          f"cautious study {plan} --out {self.folder / f'shard{number}'} --shard {number}/2", done.stderr)
+        shutil.copytree(self.folder / "shard2" / "runs", self.folder / "shard1" / "runs", dirs_exist_ok=True)
+        done = self.study(plan, "shard1", "--shard", "1/2")
+        self.assertEqual(done.stdout.replace("shard1", "whole"), whole)
+        self.assertEqual(len(self.started("shard1")) + len(self.started("shard2")), 9)
+        self.assertEqual(self.all_results("shard1"), self.all_results("whole"))
 
     def test_dry_run_and_bad_words(self):
         plan = self.plan(more=CONTROLS, grid="0.5, 1")

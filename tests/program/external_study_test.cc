@@ -141,6 +141,44 @@ TEST_F(ExternalStudies, ARunWithoutAnEndIsGivenOutAgain) {
             "there is no run to finish; next() gives one out");
 }
 
+// Each in turn, as two processes would: no run is given out twice, and both come to the verdict of one.
+TEST_F(ExternalStudies, TwoShareTheRuns) {
+  std::vector<std::string> alone = make(helpful);
+  const std::string verdict = conclusion().verdict.sentence;
+  std::filesystem::remove_all(study());
+  std::vector<std::string> shared;
+  ExternalStudy first(external_plan(comparison()), study()), second(external_plan(comparison()), study());
+  while (const auto run = first.next()) {
+    const auto other = second.next();
+    EXPECT_TRUE(other || second.waits());
+    EXPECT_TRUE(!other || other->folder != run->folder);
+    first.finish(loss_of(*run, helpful), 100 * run->weight_decay);
+    shared.push_back(run->folder);
+    if (!other) continue;
+    second.finish(loss_of(*other, helpful), 100 * other->weight_decay);
+    shared.push_back(other->folder);
+  }
+  EXPECT_FALSE(second.next() || first.waits() || second.waits());
+  std::ranges::sort(alone);
+  std::ranges::sort(shared);
+  EXPECT_EQ(shared, alone);
+  EXPECT_EQ(first.conclude().verdict.sentence, verdict);
+  EXPECT_EQ(second.conclude().verdict.sentence, verdict);
+}
+
+TEST_F(ExternalStudies, OfARunThatWasTakenOverNothingIsWritten) {
+  ExternalStudy study(external_plan(comparison()), this->study());
+  for (const bool fails : {false, true}) {
+    const ExternalRun run = *study.next();
+    store(this->study() / "claims" / run.folder, "node7 1 another 1 token 1\n");
+    fails ? study.fail("why", "log") : study.finish(1);
+    EXPECT_EQ(names(run.directory), std::set<std::string>{"config.toml"});
+    EXPECT_FALSE(std::filesystem::exists(this->study() / "logs" / (run.folder + ".txt")));
+    EXPECT_NE(study.next()->folder, run.folder);
+    EXPECT_TRUE(study.waits());
+  }
+}
+
 TEST_F(ExternalStudies, FailuresAreRecordedAndTriedAgain) {
   {
     ExternalStudy study(external_plan(comparison()), this->study());

@@ -54,6 +54,16 @@ TEST(ProgressRows, ARowForEachRunOfASmallStudy) {
   EXPECT_EQ(overall(study.runs, study.progress), "1/4 runs done, 1 failed   62%");
 }
 
+TEST(ProgressRows, WhoElseIsAtWork) {
+  Watched study = watched({{"a", {{running}, {running}, {running}, {running}, {running}}}, {"b", {{running}, {left_out}}}});
+  EXPECT_EQ(elsewhere(study.runs), "");
+  for (FinishedRun& run : study.runs) run.worker = run.run.arm == "a" ? "node7:4711" : "node8:312";
+  study.runs[4].run.folder = study.runs[3].run.folder;  // which are one
+  EXPECT_EQ(elsewhere(study.runs),
+            "node7:4711 makes a weight_decay=0.1 seed=0, a weight_decay=0.1 seed=1, a weight_decay=0.1 seed=2, and 1 more; "
+            "node8:312 makes b weight_decay=0.1 seed=0");
+}
+
 TEST(ProgressRows, ARowForEachArmOfALargeOne) {
   std::vector<State> seeds(15, {waiting});
   seeds[0] = {done, 1, 2};

@@ -68,12 +68,32 @@ TEST_F(StudyFolder, AStudyWithoutRunsTakesAnyPlan) {
   EXPECT_EQ(content(study() / "plan.toml"), to_toml(plan_of({"a"})));
 }
 
-TEST_F(StudyFolder, TwoAtOnce) {
-  const Plan plan = plan_of({"a"});
-  const StudyDirectory held(study(), plan, expand(plan));
-  EXPECT_EQ(refused_run(Fault::failure, plan),
-            fmt::format("out: 'study' is in use by process {}; wait until it ends or choose another directory", ::getpid()));
+// The plan does not change under those who are at work.
+TEST_F(StudyFolder, TwoPlansAtOnce) {
+  const Plan plan = plan_of({"a"}), more = plan_of({"a", "b"});
+  StudyDirectory first(study(), plan, expand(plan));
+  ASSERT_TRUE(first.claims().take("a run"));
+  EXPECT_EQ(refused_run(Fault::failure, more),
+            fmt::format("out: 'study' is in use by {} with another plan; wait until it ends or choose another directory",
+                        first.claims().worker().name()));
   EXPECT_TRUE(calls().empty());
+  EXPECT_EQ(content(study() / "plan.toml"), to_toml(plan));
+  first.check_plan();
+  first.claims().give_back("a run");
+  EXPECT_TRUE(run(more));
+  EXPECT_NE(refused(Fault::failure, [&] { first.check_plan(); }).find("is not this one any more"), std::string::npos);
+}
+
+// Another process was killed, or is just now at it.
+TEST_F(StudyFolder, HalfMade) {
+  for (const char* const made : {"claims", "runs", "configs"}) {
+    std::filesystem::create_directories(study() / made);
+    const Plan plan = plan_of({"a"});
+    const StudyDirectory continued(study(), plan, expand(plan));
+    EXPECT_EQ(content(study() / "plan.toml"), to_toml(plan));
+    std::filesystem::remove(study() / "plan.toml");
+    std::filesystem::remove(study() / "log.txt");
+  }
 }
 
 TEST_F(StudyFolder, AFileInItsPlace) {

@@ -4,10 +4,12 @@ import contextlib
 import io
 import json
 import math
+import os
 import pathlib
 import random
 import sys
 import tempfile
+import time
 import types
 import unittest
 from types import SimpleNamespace
@@ -163,6 +165,26 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(len(self.calls), before)
         self.out = self.out.with_name("at_once")
         self.assertEqual(self.compare(helpful).answers, verdict.answers)
+
+    def test_two_processes_share_the_runs(self):
+        alone = self.compare(helpful)
+        made, self.out, self.calls = len(self.calls), self.out.with_name("shared"), []
+
+        def slow(optimizer, seed):
+            time.sleep(0.02)
+            return helpful(optimizer, seed)
+
+        other = os.fork()
+        if other == 0:
+            try:
+                same = self.compare(slow).answers == alone.answers
+                (self.out.parent / "other").write_text(str(len(self.calls)))
+                os._exit(0 if same else 1)
+            finally:
+                os._exit(2)
+        self.assertEqual(self.compare(slow).answers, alone.answers)
+        self.assertEqual(os.waitpid(other, 0)[1], 0)
+        self.assertEqual(len(self.calls) + int((self.out.parent / "other").read_text()), made)
 
     def test_a_failure_is_recorded_and_tried_again(self):
         def train(optimizer, seed):

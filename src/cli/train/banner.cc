@@ -16,6 +16,7 @@
 #include "linear/blas.h"
 #include "run/checkpoint.h"
 #include "run/provenance.h"
+#include "run/scale.h"
 #include "train/run.h"
 
 namespace cautious::cli {
@@ -138,15 +139,14 @@ TrainedClassifier load_trained_classifier(const std::string& run) {
   return {std::move(checkpoint), std::move(loaded.described), std::move(view), std::move(loaded.model)};
 }
 
-std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
+namespace {
+
+// What is trained and how long, wherever that is.
+std::vector<std::string> description(const run::RunConfig& config, const train::RunPlan* data) {
   const Described model = described(config);
   const std::string_view unit = run::unit_of(config.task), one = unit.substr(0, unit.size() - 1);
   const std::int64_t steps = steps_of(config), per_step = run::units_per_step(config);
   const double units = static_cast<double>(steps) * static_cast<double>(per_step);
-  const run::Provenance here = run::provenance();
-  bench::Sgemm sgemm(1024);
-  const double gflops = sgemm.gflops(config.train.threads);
-  const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
   std::vector<std::string> lines;
   const std::string& start = config.model.from.empty() ? config.model.preset : config.model.from;
   lines.push_back(line("model", fmt::format("{}: {}", start, model.shape)));
@@ -165,6 +165,19 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
       unit, fmt::format("{:.3g} in {} steps, {:.3g} per parameter{}", units, steps,
                         units / static_cast<double>(run::parameters_of(config)),
                         data == nullptr ? "" : fmt::format(", {:.3g} epochs", units / static_cast<double>(data->training)))));
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
+  const Described model = described(config);
+  const run::Provenance here = run::provenance();
+  bench::Sgemm sgemm(1024);
+  const double gflops = sgemm.gflops(config.train.threads);
+  const double units = static_cast<double>(steps_of(config)) * static_cast<double>(run::units_per_step(config));
+  const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
+  std::vector<std::string> lines = description(config, data);
   lines.push_back(
       line("memory", fmt::format("{} parameters, gradients and two moments; {} activations{}; {} available",
                                  bytes(model.parameter_bytes), bytes(model.activation_bytes),
@@ -173,6 +186,43 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
       line("machine", fmt::format("{}, {} of {} cores, {}", here.cpu, config.train.threads, here.cores, linear::blas_name())));
   lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s in matrix products, {:.0f}% of that in training",
                                            duration(seconds), gflops, 100 * model.reached)));
+  return lines;
+}
+
+std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const std::string& hardware) {
+  if (ranks < 1) throw Error(Fault::usage, fmt::format("--world is {}; it must be at least 1", ranks));
+  const run::Hardware each = run::parse_hardware(hardware.empty() ? run::hardware_names().front() : hardware);
+  const std::int64_t chunks = ranks * config.train.grad_accum;
+  if (config.train.batch_size % chunks != 0) {
+    throw Error(Fault::usage,
+                fmt::format("train.batch_size {} cannot be divided among {} ranks with train.grad_accum {}; it must "
+                            "be a multiple of {}",
+                            config.train.batch_size, ranks, config.train.grad_accum, chunks));
+  }
+  const run::Load load = run::load_of(config, ranks);
+  const run::StepCost cost = run::cost_of(load, each, ranks);
+  const auto milliseconds = [](double seconds) { return fmt::format("{:.3g} ms", 1e3 * seconds); };
+  const double units = static_cast<double>(run::units_per_step(config));
+  std::vector<std::string> lines = description(config, nullptr);
+  const std::vector<std::string> costs{
+      line("on paper",
+           fmt::format("{} ranks of {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
+                       "a machine",
+                       ranks, each.label, each.peak, 100 * each.utilization, each.link / 1e9, each.network / 1e9,
+                       each.per_machine)),
+      line("per rank",
+           fmt::format("{} of {}: weights {}, gradients {}, state {} (1/{}), activations {}{}", bytes(cost.memory),
+                       bytes(each.memory), bytes(load.parameters * load.weight_bytes),
+                       bytes(load.parameters * load.gradient_bytes), bytes(load.parameters * load.state_bytes / ranks), ranks,
+                       bytes(load.activation_bytes),
+                       cost.memory > each.memory ? "; does not fit: raise train.grad_accum or set model.recompute=true" : "")),
+      line("sent", fmt::format("{} a step and rank: gradients {}, parameters {}; {} not hidden", bytes(cost.sent),
+                               milliseconds(cost.gradients), milliseconds(cost.parameters), milliseconds(cost.exposed))),
+      line("a step", fmt::format("{}: {} computing, {} waiting, {} optimizer; {:.3g} {} per second", milliseconds(cost.step()),
+                                 milliseconds(cost.compute), milliseconds(cost.exposed), milliseconds(cost.optimizer),
+                                 units / cost.step(), run::unit_of(config.task))),
+      line("time", duration(cost.step() * static_cast<double>(steps_of(config))))};
+  lines.insert(lines.end(), costs.begin(), costs.end());
   return lines;
 }
 

@@ -5,6 +5,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/util/Logging.h>
 
 #include "cli/program.h"
 #include "cli/verbs.h"
@@ -25,7 +26,8 @@ void keep_memory() {
 int main(int argc, char** argv) {
   using namespace cautious::cli;
   keep_memory();
-  at::globalContext().setFlushDenormal(true);  // before the first parallel region: its threads inherit it
+  c10::SetStackTraceFetcher([] { return std::string(); });  // its errors are one line, like all others
+  at::globalContext().setFlushDenormal(true);               // before the first parallel region: its threads inherit it
   constexpr const char* kExamples =
       "  cautious train --preset gemma-2.3b --dry-run\n"
       "  cautious bench train --json";

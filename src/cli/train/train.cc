@@ -23,6 +23,7 @@
 #include "cli/verbs.h"
 #include "ranks/place.h"
 #include "run/checkpoint.h"
+#include "run/scale.h"
 #include "train/run.h"
 
 namespace cautious::cli {
@@ -33,22 +34,23 @@ constexpr int kDiverged = 4;
 using Setting = std::pair<std::string, std::string>;
 
 struct TrainArguments {
-  std::string config, preset, init, out;
+  std::string config, preset, init, out, hardware;
+  int world = 0;                  // ranks, of a dry run
   std::vector<std::string> data;  // of finetune
   bool finetune = false, resume = false, dry_run = false, print_config = false, quiet = false, json = false;
   std::vector<Setting> overrides;
 };
 
-// What may change when a run is continued: how it is watched and saved, never what it computes.
+// What may change when a run is continued: where it runs, how it is watched and saved, never what it computes.
 void check_resumed(const TrainArguments& args) {
   if (!args.config.empty() || !args.preset.empty()) {
     throw Error(Fault::usage, fmt::format("--resume continues with {}/config.toml; remove --{}", args.out,
                                           args.config.empty() ? "preset" : "config"));
   }
   for (const auto& [key, value] : args.overrides) {
-    if (key.starts_with("log.") || key.starts_with("checkpoint.") || key == "train.timeout") continue;
+    if (key.starts_with("log.") || key.starts_with("checkpoint.") || key == "train.timeout" || key == "train.device") continue;
     throw Error(Fault::usage, fmt::format("--resume cannot change {}; start a new run with --config {}/config.toml and another "
-                                          "--out; keys that can change: checkpoint.*, log.*, train.timeout",
+                                          "--out; keys that can change: checkpoint.*, log.*, train.device, train.timeout",
                                           key, args.out));
   }
 }
@@ -219,6 +221,9 @@ int run(TrainArguments& args, const CLI::App& verb) {
   }
   if (!args.data.empty()) args.overrides.emplace_back("data.path", fmt::format("{}", fmt::join(args.data, ",")));
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume needs --out, the directory of the run to continue");
+  if (!args.dry_run && (args.world != 0 || !args.hardware.empty())) {
+    throw Error(Fault::usage, "--world and --hardware are for --dry-run; a run has the ranks that it is started with");
+  }
   const ranks::Place place = ranks::find_place();
   if (args.print_config || args.dry_run) {
     if (place.rank > 0) return 0;
@@ -228,7 +233,10 @@ int run(TrainArguments& args, const CLI::App& verb) {
       return 0;
     }
     check_task(config);
-    for (const std::string& line : banner(config, nullptr)) base::print(line + "\n");
+    const bool elsewhere = args.world != 0 || !args.hardware.empty();
+    const std::vector<std::string> lines =
+        elsewhere ? on_paper(config, args.world == 0 ? 1 : args.world, args.hardware) : banner(config, nullptr);
+    for (const std::string& line : lines) base::print(line + "\n");
     return 0;
   }
   return train(args, place, [&] { return config_to_train(args, place); });
@@ -241,6 +249,11 @@ void add_run_options(CLI::App& verb, TrainArguments& args) {
   verb.add_option("--out", args.out, "Directory of the run; created, never overwritten")->type_name("DIR");
   verb.add_flag("--resume", args.resume, "Continue the run in --out as if it had never stopped");
   verb.add_flag("--dry-run", args.dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
+  verb.add_option("--world", args.world, "With --dry-run: what a step costs with so many ranks")->type_name("RANKS");
+  verb.add_option("--hardware", args.hardware,
+                  "With --dry-run: of each rank, " + base::join(run::hardware_names()) +
+                      "; or with other numbers, as in\n'a100-80g utilization=0.5'")
+      ->type_name("NAME");
   verb.add_flag("--print-config", args.print_config, "Print the resolved configuration and exit");
   verb.add_flag("--quiet", args.quiet, "Print errors only");
   verb.add_flag("--json", args.json, "Print every row of the metrics as a JSON object to standard output");
@@ -282,7 +295,7 @@ void add_train(CLI::App& app, Verb& chosen) {
       "  cautious train --config run.toml --optimizer.name=muon --train.steps=2000 --out runs/muon\n"
       "  cautious train --init stories15m --data.path=tales.txt --train.steps=500 --optimizer.lr=1e-4 --out runs/tales\n"
       "  cautious train --out runs/cwd --resume\n"
-      "  cautious train --preset gemma-2.3b --dry-run\n"
+      "  cautious train --preset gemma-2.3b --dry-run --world 64 --hardware a100-80g\n"
       "  cautious train --preset nano-1m --print-config > run.toml\n"
       "\n"
       "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"

@@ -66,4 +66,7 @@ void check(const bench::ModelGrid& grid);
 // `data` is null in a dry run without data.path.
 std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data);
 
+// The same of so many ranks on some hardware (run/scale.h).
+std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const std::string& hardware);
+
 }  // namespace cautious::cli

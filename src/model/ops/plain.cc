@@ -21,8 +21,15 @@ namespace {
 
 at::Tensor capped(const at::Tensor& x, double softcap) { return softcap > 0 ? (x / softcap).tanh() * softcap : x; }
 
+// At least f32, for what bf16 would spoil: sums and exponentials over many entries.
+at::Tensor wide(const at::Tensor& x) { return x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x; }
+
 at::Tensor by_heads(const at::Tensor& x, std::int64_t head_size) {
   return x.unflatten(-1, {x.size(-1) / head_size, head_size});
+}
+
+at::Tensor softmax_of(const at::Tensor& scores, const at::Tensor& like) {
+  return at::softmax(scores, -1).to(like.scalar_type());
 }
 
 // Which keys a query does not look at, [B or 1, 1, T, T].
@@ -38,7 +45,8 @@ at::Tensor unseen(const at::Tensor& q, const at::Tensor& starts, std::int64_t wi
 namespace plain {
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& scale, double offset, double eps) {
-  return x * (x.pow(2).mean(-1, true) + eps).rsqrt() * (scale + offset);
+  const at::Tensor y = wide(x);
+  return (y * (y.pow(2).mean(-1, true) + eps).rsqrt() * (wide(scale) + offset)).to(x.scalar_type());
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias, double eps) {
@@ -71,15 +79,15 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   }
   const at::Tensor scores = at::matmul((queries * shape.scale).transpose(1, 2), keys.permute({0, 2, 3, 1}));
   if (!shape.causal)
-    return at::matmul(at::softmax(capped(scores, shape.softcap), -1), values.transpose(1, 2)).transpose(1, 2).flatten(2);
-  const at::Tensor masked =
-      capped(scores, shape.softcap).masked_fill(unseen(q, starts, shape.window), -std::numeric_limits<double>::infinity());
-  return at::matmul(at::softmax(masked, -1), values.transpose(1, 2)).transpose(1, 2).flatten(2);
+    return at::matmul(softmax_of(capped(wide(scores), shape.softcap), v), values.transpose(1, 2)).transpose(1, 2).flatten(2);
+  const at::Tensor masked = capped(wide(scores), shape.softcap)
+                                .masked_fill(unseen(q, starts, shape.window), -std::numeric_limits<double>::infinity());
+  return at::matmul(softmax_of(masked, v), values.transpose(1, 2)).transpose(1, 2).flatten(2);
 }
 
 at::Tensor cross_entropy(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& target,
                          double softcap) {
-  const at::Tensor logits = capped(at::linear(hidden, weight, bias), softcap);
+  const at::Tensor logits = capped(wide(at::linear(hidden, weight, bias)), softcap);
   return at::nll_loss(at::log_softmax(logits, 1), target, {}, at::Reduction::Mean, -1);
 }
 

@@ -34,10 +34,11 @@ std::vector<double> rope_speeds(const Rope& rope, std::int64_t head_size) {
 }
 
 at::Tensor rope(const at::Tensor& x, std::int64_t head_size, const Rope& rope, std::int64_t first) {
-  const at::TensorOptions options = x.options().dtype(at::kDouble).requires_grad(false);
+  const at::TensorOptions options(at::kDouble);  // in memory: not every device has doubles
   const at::Tensor speeds = at::tensor(rope_speeds(rope, head_size), options);
   const at::Tensor angle = at::arange(first, first + x.size(1), options).unsqueeze(1) * speeds;
-  const at::Tensor cosine = angle.cos().to(x.scalar_type()).unsqueeze(1), sine = angle.sin().to(x.scalar_type()).unsqueeze(1);
+  const auto on_device = [&](const at::Tensor& table) { return table.to(x.options().requires_grad(false)).unsqueeze(1); };
+  const at::Tensor cosine = on_device(angle.cos()), sine = on_device(angle.sin());
   const at::Tensor heads = x.unflatten(-1, {x.size(-1) / head_size, head_size});
   const at::Tensor x1 = heads.narrow(-1, 0, head_size / 2), x2 = heads.narrow(-1, head_size / 2, head_size / 2);
   return at::cat({x1 * cosine - x2 * sine, x2 * cosine + x1 * sine}, -1).flatten(2);

@@ -45,7 +45,8 @@ Prediction judge_image(const float* logits, std::int64_t classes, std::int64_t l
 }
 
 void judge_batch(Classifier& model, const data::ImageBatch& batch, const data::View& view, Prediction* out) {
-  const at::Tensor logits = model.logits(images_of(batch, view.size, channels(model.config()))).to(at::kFloat).contiguous();
+  const at::Tensor images = images_of(batch, view.size, channels(model.config())).to(model.parameters().front().device());
+  const at::Tensor logits = model.logits(images).to(at::kCPU, at::kFloat).contiguous();
   for (std::int64_t i = 0; i < batch.count; ++i) {
     const std::int64_t label = batch.label[static_cast<std::size_t>(i)];
     if (label >= 0) out[i] = judge_image(logits.data_ptr<float>() + i * logits.size(1), logits.size(1), label);

@@ -96,7 +96,7 @@ at::Tensor Vit::embedded(const at::Tensor& images) const {
     x = at::conv2d(images, patches_.weight, patches_.bias, {p, p}).flatten(2).transpose(1, 2);
   }
   if (token_.defined()) x = at::cat({token_.expand({count, 1, config_.width}), x}, 1);
-  return x + positions_;
+  return x + positions_.to(x.device());
 }
 
 // 0 for the images that skip a branch; for the others so much that the mean stays. [N, 1, 1].
@@ -108,7 +108,7 @@ at::Tensor Vit::factors(std::int64_t images, double skipped, std::uint64_t branc
     const bool kept = static_cast<double>(bits >> 11U) * 0x1p-53 >= skipped;
     made.data_ptr<double>()[i] = kept ? 1 / (1 - skipped) : 0;
   }
-  return made.to(positions_.scalar_type());
+  return made.to(patches_.weight.options().requires_grad(false));
 }
 
 // x and the branch that ends with this product.
