@@ -85,7 +85,8 @@ build() {
   within trixie cmake --build /build -j "$jobs"
 }
 
-# A chroot has no browser that could be trusted to start, nor the settings of clients that fetch packages.
+# Clients that fetch packages have none of this machine's settings in a chroot; what npm fetches is also missing in the pages
+# that the browser's tests look at.
 run_tests() {
   local without='^(browser|fetch)$'
   say "tests left out, which need a browser or fetch packages:"
@@ -105,7 +106,7 @@ cuda() {
   echo 'nvidia-cudnn nvidia-cudnn/question select I Decline' | within trixie-cuda debconf-set-selections
   # shellcheck disable=SC2086  # a list
   within trixie-cuda apt-get -qq -y --no-install-recommends install \
-    $packages g++-13 libtorch-cuda-dev nvidia-cuda-toolkit libnccl-dev >"$log" 2>&1 ||
+    $packages g++-13 libtorch-cuda-dev libgloo-cuda-dev nvidia-cuda-toolkit libnccl-dev >"$log" 2>&1 ||
     refuse "could not install CUDA: $(tail -n 1 "$log"); see $log"
   within trixie-cuda apt-get clean
   versions trixie-cuda g++-13 libtorch-cuda-dev nvidia-cuda-toolkit libnccl-dev
