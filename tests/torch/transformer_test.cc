@@ -18,7 +18,7 @@ namespace transformer_test {
 
 namespace ops = model::ops;
 
-constexpr model::RunOptions kFused{ops::Path::fused, false}, kPlain{ops::Path::plain, false};
+const model::RunOptions kFused{ops::Path::fused, false}, kPlain{ops::Path::plain, false};
 
 at::Tensor words(std::int64_t batch, std::int64_t sequence, std::int64_t vocab, std::int64_t from = 1) {
   const at::Tensor i = at::arange(from, from + batch * sequence, at::kLong);

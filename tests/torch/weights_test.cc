@@ -51,6 +51,20 @@ class Weights : public ::testing::Test {
   fs::path folder_;
 };
 
+// Views of the parameters and buffers: f32, and counts.
+std::vector<base::TensorToWrite> weights_of(const ::torch::nn::Module& model) {
+  std::vector<base::TensorToWrite> list;
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+    list.push_back({name,
+                    tensor.is_floating_point() ? "F32" : "I64",
+                    tensor.sizes().vec(),
+                    {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
+  };
+  for (const auto& item : model.named_parameters()) add(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) add(item.key(), item.value());
+  return list;
+}
+
 bool same(const model::Transformer& a, const model::Transformer& b) {
   const auto left = a.named_parameters(), right = b.named_parameters();
   bool equal = left.size() == right.size();
@@ -122,7 +136,7 @@ TEST_F(Weights, SmallTypesAreConverted) {
   const model::ModelConfig config = tiny::models().at("llama");
   for (const bool bf16 : {true, false}) {
     model::Transformer model(config, 1);
-    std::vector<base::TensorToWrite> list = model::weights_of(model);
+    std::vector<base::TensorToWrite> list = weights_of(model);
     std::vector<std::vector<std::uint16_t>> values(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
       for (std::size_t place = 0; place < list[i].data.size() / 4; ++place) {
@@ -152,7 +166,7 @@ TEST_F(Weights, AnotherArchitectureIsRefusedAndChangesNothing) {
     model::ModelConfig other = config;
     change(other);
     const model::Transformer wrong(other, 7);
-    base::write_safetensors(file(), model::weights_of(wrong), {});
+    base::write_safetensors(file(), weights_of(wrong), {});
     return fault([&] { model::load_weights(model, file()); });
   };
   EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.hidden = 32; }),
@@ -163,7 +177,7 @@ TEST_F(Weights, AnotherArchitectureIsRefusedAndChangesNothing) {
             "tensor 'model.layers.2.input_layernorm.weight' [16] is not in the model; it has another architecture");
   EXPECT_EQ(fault_with([](model::ModelConfig& c) { c.tied = false; }),
             "tensor 'lm_head.weight' [50, 16] is not in the model; it has another architecture");
-  std::vector<base::TensorToWrite> list = model::weights_of(before);
+  std::vector<base::TensorToWrite> list = weights_of(before);
   list.back().type = "I32";
   base::write_safetensors(file(), list, {});
   EXPECT_EQ(fault([&] { model::load_weights(model, file()); }),
@@ -174,7 +188,7 @@ TEST_F(Weights, AnotherArchitectureIsRefusedAndChangesNothing) {
 TEST_F(Weights, ACheckpointIsHeldAgainstItsDescriptionBeforeAnythingIsAllocated) {
   model::ModelConfig config = tiny::models().at("llama");
   const model::Transformer model(config, 1);
-  base::write_safetensors(file(), model::weights_of(model), {});
+  base::write_safetensors(file(), weights_of(model), {});
   config.vocab = config.hidden = 900'000'000;
   describe(model::to_config_json(config, 0));
   EXPECT_EQ(fault([&] { model::load_model(folder_); }),
@@ -206,7 +220,7 @@ TEST_F(Weights, BuffersBelongToAClassifier) {
   const auto model = model::make_classifier(described.model, 1), other = model::make_classifier(described.model, 2);
   const at::Tensor images = at::arange(3 * 64, at::kFloat).mul(0.7).sin().view({3, 1, 8, 8});
   for (int i = 0; i < 2; ++i) model->logits(images);  // moves the running statistics
-  base::write_safetensors(file(), model::weights_of(*model), {});
+  model::save_weights(*model, file());
   const base::Safetensors stored = base::Safetensors::read(file());
   EXPECT_EQ(stored.tensors().size(),
             model::parameter_shapes(described.model).size() + model::buffer_shapes(described.model).size());
@@ -227,7 +241,7 @@ TEST_F(Weights, ClassifiersOfOtherArchitecturesAreRefused) {
   const model::ImageModelFile described = tiny_resnet();
   const auto model = model::make_classifier(described.model, 1);
   const auto with = [&](const std::function<void(std::vector<base::TensorToWrite>&)>& change) {
-    std::vector<base::TensorToWrite> list = model::weights_of(*model);
+    std::vector<base::TensorToWrite> list = weights_of(*model);
     change(list);
     base::write_safetensors(file(), list, {});
     describe(model::to_config_json(described));
