@@ -121,12 +121,19 @@ void check_device(const RunConfig& config, const std::vector<Assignment>& given)
   const std::string& device = config.train.device;
   const bool numbered = device.starts_with("cuda:") && device.size() > 5 && device.size() < 9 &&
                         device.find_first_not_of("0123456789", 5) == std::string::npos;
-  constexpr std::array<std::string_view, 5> kDevices{"auto", "cpu", "cuda", "mps", "lazy"};
+  constexpr std::array<std::string_view, 4> kDevices{"auto", "cpu", "cuda", "lazy"};
+  if (device == "mps") {
+    refuse(given, "train.device", "is mps, but the optimizer's sums are in f64, which Metal does not have; set it to cpu");
+  }
   if (!numbered && std::ranges::find(kDevices, device) == kDevices.end()) {
     refuse(given, "train.device",
-           fmt::format("is {}; valid: auto, cpu, cuda, cuda:0, cuda:1, ..., mps, lazy", base::in_quotes(device)));
+           fmt::format("is {}; valid: auto, cpu, cuda, cuda:0, cuda:1, ..., lazy", base::in_quotes(device)));
   }
   const bool in_memory = device == "cpu" || device == "auto";
+  const bool wide = config.train.precision == Precision::f32 || config.train.precision == Precision::mixed;
+  if (config.train.ema > 0 && !wide) {
+    refuse(given, "train.ema", "would lose its small changes among bf16 weights; set train.precision to f32 or mixed");
+  }
   if (config.task == TaskKind::image && config.train.precision != Precision::f32) {
     refuse(given, "train.precision", "is for language models; image classifiers train in f32");
   }

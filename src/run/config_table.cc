@@ -107,7 +107,7 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
                   "of each rank; 0: as many as there are cores, shared by the ranks of a machine"},
             Field{"timeout", &T::timeout, Range{1, 1e6, false, false},
                   "seconds after which a rank that is not heard of, or does nothing, ends the run"},
-            Text{"device", &T::device, "auto, cpu, cuda, cuda:N, mps, lazy",
+            Text{"device", &T::device, "auto, cpu, cuda, cuda:N, lazy",
                  "auto: a GPU that is there; of several, the ranks of a machine have one each"},
             Choice{"precision", &T::precision,
                    "mixed: matrix products in bf16; bf16: weights too, and the optimizer keeps their other half"});

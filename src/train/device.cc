@@ -16,8 +16,6 @@ namespace {
 
 constexpr bool kSecond = TORCH_VERSION_MAJOR >= 2;
 
-bool has_mps() { return at::globalContext().hasMPS(); }
-
 at::Device gpu_of(const ranks::World& world) {
   const auto count = static_cast<int>(::torch::cuda::device_count());
   return {at::kCUDA, static_cast<c10::DeviceIndex>(world.local_rank() % count)};
@@ -47,10 +45,7 @@ void set_autocast(const at::Device& device, bool on) {
 
 at::Device device_of(const run::RunConfig& config, const ranks::World& world) {
   const std::string& name = config.train.device;
-  if (name == "auto") {
-    if (::torch::cuda::is_available()) return gpu_of(world);
-    return has_mps() ? at::Device(at::kMPS) : at::Device(at::kCPU);
-  }
+  if (name == "auto") return ::torch::cuda::is_available() ? gpu_of(world) : at::Device(at::kCPU);
   if (name.starts_with("cuda")) {
     const auto count = static_cast<int>(::torch::cuda::device_count());
     if (count == 0) refuse_device(name, "this libtorch finds no GPU of CUDA");
@@ -59,7 +54,6 @@ at::Device device_of(const run::RunConfig& config, const ranks::World& world) {
     if (device.index() >= count) refuse_device(name, fmt::format("there are {}, from cuda:0 to cuda:{}", count, count - 1));
     return device;
   }
-  if (name == "mps" && !has_mps()) refuse_device(name, "this libtorch finds no Metal");
   if (name == "lazy") {
     static std::once_flag once;
     std::call_once(once, ::torch::lazy::InitTorchScriptBackend);

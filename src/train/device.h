@@ -8,7 +8,7 @@
 
 namespace cautious::train {
 
-// auto: the first of CUDA and MPS that is there, otherwise the CPU. Of several GPUs the ranks of a machine have one each. A
+// auto: CUDA if it is there, otherwise the CPU. Of several GPUs the ranks of a machine have one each. A
 // device that is not there is an Error(Fault::usage).
 at::Device device_of(const run::RunConfig& config, const ranks::World& world);
 

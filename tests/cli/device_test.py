@@ -74,9 +74,10 @@ class Devices(Training):
 
     def test_what_is_not_there_is_named(self):
         for value, words in (("gpu", ["train.device", "'gpu'", "valid: auto, cpu, cuda"]), ("cuda", ["finds no GPU of CUDA"]),
-                             ("cuda:1", ["finds no GPU of CUDA", "choose cpu"]), ("mps", ["finds no Metal"]),
+                             ("cuda:1", ["finds no GPU of CUDA", "choose cpu"]), ("mps", ["in f64", "Metal"]),
                              ("cuda:x", ["'cuda:x'"])):
             self.refused(2, words, *self.arguments("nowhere", f"--train.device={value}"))
+        self.refused(2, ["train.ema", "bf16"], *self.arguments("nowhere", "--train.ema=0.9", "--train.precision=bf16"))
         self.refused(2, ["train.precision", "f32, mixed, bf16, bf16-stochastic"],
                      *self.arguments("nowhere", "--train.precision=f16"))
 

@@ -196,9 +196,16 @@ int train(TrainArguments args, const ranks::Place& place, const std::function<ru
     }
     meet(config->train.timeout);
     return train_here(args, *config, *world);
+  } catch (const Interrupted&) {  // before the first step
+    if (world) world->fail("it was interrupted");
+    throw;
   } catch (const Error& error) {
     if (world) world->fail(error.what());
     leave(args, error, world && world->first());
+  } catch (const std::exception& error) {
+    const Error one(Fault::failure, one_line(error.what()));
+    if (world) world->fail(one.what());
+    leave(args, one, world && world->first());
   }
 }
 
