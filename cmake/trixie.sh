@@ -2,10 +2,10 @@
 # What `make trixie` does: builds and tests this tree on Debian 13 (g++ 14, libtorch 2.6), in a chroot, then compiles and
 # links it there with a libtorch for CUDA, which is not run. Not part of `make test`, and no replacement for it.
 # usage: cmake/trixie.sh [JOBS [PIECE...]], pieces in this order:
-#   chroot   Debian 13 with the packages of cmake/deps.sh, 7 GB in $XDG_CACHE_HOME/cautious/trixie
+#   chroot   Debian 13 with the packages of cmake/deps.sh, 4 GB in $XDG_CACHE_HOME/cautious/trixie
 #   build    everything
 #   test     every test that a chroot can run; those left out are named
-#   cuda     a second chroot, 13 GB in trixie-cuda, as Debian's two libtorch exclude each other; compiles and links there
+#   cuda     a second chroot, 8 GB in trixie-cuda, as Debian's two libtorch exclude each other; compiles and links there
 # A piece continues where it was interrupted; without arguments all are done. To start anew, remove the directories.
 set -euo pipefail
 source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
