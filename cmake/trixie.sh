@@ -2,10 +2,10 @@
 # What `make trixie` does: builds and tests this tree on Debian 13 (g++ 14, libtorch 2.6), in a chroot, then compiles and
 # links it there with a libtorch for CUDA, which is not run. Not part of `make test`, and no replacement for it.
 # usage: cmake/trixie.sh [JOBS [PIECE...]], pieces in this order:
-#   chroot   Debian 13 with the packages of cmake/deps.sh, 7 GB in $XDG_CACHE_HOME/cautious/trixie
+#   chroot   Debian 13 with the packages of cmake/deps.sh, 4 GB in $XDG_CACHE_HOME/cautious/trixie
 #   build    everything
 #   test     every test that a chroot can run; those left out are named
-#   cuda     a second chroot, 13 GB in trixie-cuda, as Debian's two libtorch exclude each other; compiles and links there
+#   cuda     a second chroot, 8 GB in trixie-cuda, as Debian's two libtorch exclude each other; compiles and links there
 # A piece continues where it was interrupted; without arguments all are done. To start anew, remove the directories.
 set -euo pipefail
 source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
@@ -55,11 +55,13 @@ within() {
   local root=$roots/$1
   [[ -d $root ]] || refuse "there is no $root; try: make trixie"
   if ! mountpoint -q "$root/source"; then
+    mount --bind "$root" "$root"  # ip netns wants / to be a mount
     mount --bind "$source" "$root/source"
     mount -o remount,bind,ro "$root/source"
     mount --rbind /dev "$root/dev"
     mount --rbind /sys "$root/sys"
     mount -t proc proc "$root/proc"
+    mount -t tmpfs tmpfs "$root/run"
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
   fi
   env -u XDG_CACHE_HOME -u TMPDIR HOME=/root LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
@@ -83,7 +85,8 @@ build() {
   within trixie cmake --build /build -j "$jobs"
 }
 
-# A chroot has no browser that could be trusted to start, nor the settings of clients that fetch packages.
+# Clients that fetch packages have none of this machine's settings in a chroot; what npm fetches is also missing in the pages
+# that the browser's tests look at.
 run_tests() {
   local without='^(browser|fetch)$'
   say "tests left out, which need a browser or fetch packages:"
@@ -103,7 +106,7 @@ cuda() {
   echo 'nvidia-cudnn nvidia-cudnn/question select I Decline' | within trixie-cuda debconf-set-selections
   # shellcheck disable=SC2086  # a list
   within trixie-cuda apt-get -qq -y --no-install-recommends install \
-    $packages g++-13 libtorch-cuda-dev nvidia-cuda-toolkit libnccl-dev >"$log" 2>&1 ||
+    $packages g++-13 libtorch-cuda-dev libgloo-cuda-dev nvidia-cuda-toolkit libnccl-dev >"$log" 2>&1 ||
     refuse "could not install CUDA: $(tail -n 1 "$log"); see $log"
   within trixie-cuda apt-get clean
   versions trixie-cuda g++-13 libtorch-cuda-dev nvidia-cuda-toolkit libnccl-dev

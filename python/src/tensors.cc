@@ -8,7 +8,8 @@ namespace {
 // Methods of torch.Tensor and names of its attributes. They live as long as the interpreter.
 struct Methods {
   PyObject *data_ptr, *numel, *is_contiguous, *contiguous, *bump;
-  PyObject *grad, *dtype;
+  PyObject *grad, *dtype, *layout;
+  PyObject* strided;
 };
 
 Methods methods = {};
@@ -27,11 +28,11 @@ std::int64_t number(PyObject* method, PyObject* self) {
   return value;
 }
 
-bool is_dtype(PyObject* tensor, const PyObject* dtype) {
-  PyObject* found = PyObject_GetAttr(tensor, methods.dtype);
+bool has(PyObject* tensor, PyObject* attribute, const PyObject* value) {
+  PyObject* found = PyObject_GetAttr(tensor, attribute);
   if (found == nullptr) PyErr_Clear();
   Py_XDECREF(found);
-  return found == dtype;
+  return found == value;
 }
 
 }  // namespace
@@ -49,6 +50,8 @@ void use_torch(const py::module_& torch) {
       kept(py::hasattr(graph, "increment_version") ? graph.attr("increment_version") : tensor.attr("conj_physical_"));
   methods.grad = PyUnicode_InternFromString("grad");
   methods.dtype = PyUnicode_InternFromString("dtype");
+  methods.layout = PyUnicode_InternFromString("layout");
+  methods.strided = kept(torch.attr("strided"));
 }
 
 void Core::watch(py::object tensor, std::size_t group, std::ptrdiff_t slot) {
@@ -64,7 +67,7 @@ void Core::trust(std::size_t watched, std::uintptr_t x) {
 }
 
 // Whether the tensor is as it was trusted and its gradient fits; then the core has its addresses. `gradient` must live until
-// after the step. is_contiguous() of a sparse gradient raises, so that does not fit either.
+// after the step. A sparse gradient does not; its is_contiguous() raises, or is false since PyTorch 2.
 bool Core::gather(const Watched& watched, py::object& gradient) {
   PyObject* x = watched.tensor.ptr();
   const std::int64_t address = number(methods.data_ptr, x);
@@ -81,9 +84,10 @@ bool Core::gather(const Watched& watched, py::object& gradient) {
   if (answer == nullptr) PyErr_Clear();
   const bool raised = answer == nullptr, packed = answer == Py_True;
   Py_XDECREF(answer);
-  if (raised || number(methods.numel, gradient.ptr()) != watched.count || !is_dtype(gradient.ptr(), watched.dtype))
+  if (raised || number(methods.numel, gradient.ptr()) != watched.count || !has(gradient.ptr(), methods.dtype, watched.dtype))
     return false;
   if (!packed) {
+    if (!has(gradient.ptr(), methods.layout, methods.strided)) return false;
     gradient = py::reinterpret_steal<py::object>(call(methods.contiguous, gradient.ptr()));
     if (!gradient) throw py::error_already_set();
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 #ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO
@@ -74,8 +75,14 @@ struct World::Parts {
     // Whoever is lost is found by the board; Gloo itself waits as long as it takes.
     const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::hours(24 * 365));
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(board.own_address()));
-    group =
-        c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<BoardStore>(board), place.rank, place.ranks, options);
+    FLAGS_caffe2_log_level = 3;  // libtorch 2 would print what it throws as well
+    try {
+      group =
+          c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<BoardStore>(board), place.rank, place.ranks, options);
+    } catch (const c10::Error& error) {  // libtorch 2 wraps what the board throws
+      const std::string trouble = board.trouble();
+      throw Error(Fault::failure, trouble.empty() ? base::in_one_line(error.what_without_backtrace()) : trouble);
+    }
     board.waiting();
     board.on_trouble([this] {
       const std::lock_guard lock(mutex);

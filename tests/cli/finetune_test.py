@@ -37,8 +37,8 @@ class Finetuning(Training):
         still = self.summary(self.finetune("still", "--optimizer.lr=1e-9"))["val_loss"]
         ends = {}
         for decay in DECAYS:
-            out = self.finetune(decay, f"--optimizer.decay={decay}", "--optimizer.weight_decay=0.5", "--optimizer.lr=5e-2",
-                                "--train.steps=12")
+            out = self.finetune(decay, f"--optimizer.decay={decay}", "--optimizer.weight_decay=0.5", "--optimizer.lr=2e-2",
+                                "--train.steps=24")
             ends[decay] = self.summary(out)["val_loss"]
             self.assertLess(ends[decay], still - 0.005, decay)
         self.assertGreater(len(set(ends.values())), 7, ends)

@@ -169,7 +169,7 @@ class ControlsTest(Study):
             found = self.steps[optimizer.arm, seed] = []
             done = 0
             if resumes and file.exists():
-                done, weights, state, found[:], random = torch.load(file)
+                done, weights, state, found[:], random = torch.load(file, weights_only=False)
                 layers.load_state_dict(weights)
                 made.load_state_dict(state)
                 generator.set_state(random)
