@@ -63,7 +63,7 @@ class BadInput(unittest.TestCase):
     def test_words(self):
         see = "see 'cautious --help'"
         for words, command in (
-                ([see, "choices: train, finetune, sample, eval"], []),
+                ([see, "choices: train, launch, finetune, sample, eval"], []),
                 ([see, "no verb named 'repaly'", "did you mean 'replay'?"], ["repaly"]),
                 ([see, "unknown option '--versoin'", "'--version'"], ["--versoin"]),
                 ([see, "unknown option '-x'"], ["-x"]),

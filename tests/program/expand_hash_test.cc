@@ -80,10 +80,12 @@ const Overrides kChanges{{"model.preset", "nano-300k"},
                          {"train.grad_accum", "2"},
                          {"train.seq_len", "32"},
                          {"train.ema", "0.9"},
+                         {"train.precision", "bf16"},
                          {"eval.every", "100"},
                          {"eval.tokens", "1000"}};
-const Overrides kRecords{{"data.cache", "x"},     {"checkpoint.every", "7"},    {"checkpoint.keep", "3"},   {"log.every", "3"},
-                         {"log.tensors", "true"}, {"log.tensorboard", "false"}, {"log.decay_trace", "true"}};
+const Overrides kRecords{{"data.cache", "x"},         {"checkpoint.every", "7"}, {"checkpoint.keep", "3"},
+                         {"log.every", "3"},          {"log.tensors", "true"},   {"log.tensorboard", "false"},
+                         {"log.decay_trace", "true"}, {"train.timeout", "9"},    {"train.device", "cuda"}};
 
 TEST(ExpandHash, IsOfWhatChangesTheNumbers) {
   const Overrides base{{"model.preset", "nano-100k"}};

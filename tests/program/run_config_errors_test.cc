@@ -38,7 +38,8 @@ TEST_F(RunConfigErrors, UnknownKeysAndSections) {
   const std::string sections =
       "model, data, lora, augment, optimizer, optimizer.rest, schedule, train, eval, checkpoint, log, objective";
   const std::string of_train =
-      "keys of [train]: steps, tokens, tokens_per_param, batch_size, grad_accum, seq_len, ema, seed, threads";
+      "keys of [train]: steps, tokens, tokens_per_param, batch_size, grad_accum, seq_len, ema, seed, threads, "
+      "timeout, device, precision";
   EXPECT_EQ(refused("lr = 3\n"), "run.toml:1: no key named 'lr'; did you mean 'optimizer.lr'? sections: " + sections);
   EXPECT_EQ(refused("[train]\nlr = 3\n"), "run.toml:2: no key named 'train.lr'; did you mean 'optimizer.lr'? " + of_train);
   EXPECT_EQ(refused("[train]\nbatchsize = 3\n"),
