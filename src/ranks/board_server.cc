@@ -137,7 +137,9 @@ void BoardServer::look_around() {
 void BoardServer::serve() {
   // After a failure it stays for its own process alone: the others have been told.
   const auto ended = [this] {
-    const auto waits = [this](const Rank& rank) { return !rank.left && !rank.gone && (failure_.empty() || rank.number == 0); };
+    const auto waits = [this](const Rank& rank) {
+      return rank.number >= 0 && !rank.left && !rank.gone && (failure_.empty() || rank.number == 0);
+    };
     return (known_ == ranks_ || !failure_.empty()) && std::ranges::none_of(all_, waits);
   };
   while (!ended()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <mutex>
 
@@ -71,7 +72,8 @@ class World::Transfer {
 
 struct World::Parts {
   Parts(const Place& place, std::chrono::seconds timeout) : board(place, timeout) {
-    board.working(0);  // Gloo connects everyone with everyone
+    std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to ranks that may be gone
+    board.working(0);               // Gloo connects everyone with everyone
     // Whoever is lost is found by the board; Gloo itself waits as long as it takes.
     const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::hours(24 * 365));
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(board.own_address()));
