@@ -4,7 +4,9 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
+#include <future>
 #include <mutex>
+#include <thread>
 
 #include <ATen/ops/empty.h>
 #include <c10/util/Logging.h>
@@ -30,17 +32,17 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 // The board as the store through which Gloo finds its peers.
 class BoardStore : public c10d::Store {
  public:
-  explicit BoardStore(Board& board) : board_(board) {}
+  explicit BoardStore(std::shared_ptr<Board> board) : board_(std::move(board)) {}
 
   void set(const std::string& key, const std::vector<std::uint8_t>& value) override {
-    board_.set(key, std::string(value.begin(), value.end()));
+    board_->set(key, std::string(value.begin(), value.end()));
   }
   std::vector<std::uint8_t> get(const std::string& key) override {
-    const std::string text = board_.get(key);
+    const std::string text = board_->get(key);
     return {text.begin(), text.end()};
   }
   void wait(const std::vector<std::string>& keys) override {
-    for (const std::string& key : keys) board_.get(key);
+    for (const std::string& key : keys) board_->get(key);
   }
   void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override { wait(keys); }
   bool check(const std::vector<std::string>& keys) override {
@@ -53,10 +55,11 @@ class BoardStore : public c10d::Store {
 
  private:
   [[noreturn]] static std::int64_t unused() { throw Error(Fault::failure, "the board has no such operation"); }
-  Board& board_;
+  std::shared_ptr<Board> board_;
 };
 
 using Work = c10::intrusive_ptr<c10d::Work>;
+using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
 }  // namespace
 
@@ -71,16 +74,29 @@ class World::Transfer {
 };
 
 struct World::Parts {
-  Parts(const Place& place, std::chrono::seconds timeout) : board(place, timeout) {
+  Parts(const Place& place, std::chrono::seconds timeout)
+      : shared_board(std::make_shared<Board>(place, timeout)), board(*shared_board) {
     std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to ranks that may be gone
     board.working(0);               // Gloo connects everyone with everyone
     // Whoever is lost is found by the board; Gloo itself waits as long as it takes.
     const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::hours(24 * 365));
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(board.own_address()));
     FLAGS_caffe2_log_level = 3;  // libtorch 2 would print what it throws as well
+    // Gloo would wait for a rank that has left meanwhile; the thread is then left behind, with what it needs.
+    std::promise<Group> made;
+    std::future<Group> ready = made.get_future();
+    std::thread([place, options, store = c10::make_intrusive<BoardStore>(shared_board), promise = std::move(made)]() mutable {
+      try {
+        promise.set_value(c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.ranks, options));
+      } catch (...) {
+        promise.set_exception(std::current_exception());
+      }
+    }).detach();
+    while (ready.wait_for(std::chrono::milliseconds(5)) == std::future_status::timeout) {
+      if (const std::string trouble = board.trouble(); !trouble.empty()) throw Error(Fault::failure, trouble);
+    }
     try {
-      group =
-          c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<BoardStore>(board), place.rank, place.ranks, options);
+      group = ready.get();
     } catch (const c10::Error& error) {  // libtorch 2 wraps what the board throws
       const std::string trouble = board.trouble();
       throw Error(Fault::failure, trouble.empty() ? base::in_one_line(error.what_without_backtrace()) : trouble);
@@ -91,13 +107,15 @@ struct World::Parts {
       troubled = true;
       changed.notify_all();
     });
+    if (!board.trouble().empty()) throw Error(Fault::failure, board.trouble());  // before it could be called
   }
   ~Parts() {
     if (board.trouble().empty()) return;
     group.release();  // its threads may wait for those who are gone
   }
 
-  Board board;
+  std::shared_ptr<Board> shared_board;
+  Board& board;
   std::int64_t step = 0;
   mutable std::mutex mutex;  // of what follows
   std::condition_variable changed;
@@ -106,7 +124,7 @@ struct World::Parts {
   Clock::time_point since = {};  // when the first of them began
   Traffic traffic;
 
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group;  // destroyed first: its threads use the rest
+  Group group;  // destroyed first: its threads use the rest
 
   std::shared_ptr<Transfer> watched(Work work, std::vector<at::Tensor> tensors, std::int64_t bytes) {
     auto transfer = std::make_shared<Transfer>(work, std::move(tensors));

@@ -58,16 +58,6 @@ run::RunConfig with_checkpoint(const RunRequest& request) {
   return config;
 }
 
-void check_ranks(const run::RunConfig& config, const ranks::World& world) {
-  const std::int64_t chunks = world.ranks() * config.train.grad_accum;
-  if (config.train.batch_size % chunks == 0) return;
-  throw Error(
-      Fault::usage,
-      fmt::format("train.batch_size {} cannot be divided among {} ranks with train.grad_accum {}; it must be a multiple of {}",
-                  config.train.batch_size, world.ranks(), config.train.grad_accum, chunks),
-      {"train.batch_size", ""});
-}
-
 // All ranks run the same program on the same configuration; only the number of threads may differ.
 void agree_on(const run::RunConfig& config, ranks::World& world) {
   if (world.ranks() == 1) return;
@@ -78,6 +68,16 @@ void agree_on(const run::RunConfig& config, ranks::World& world) {
 }
 
 }  // namespace
+
+void check_ranks(const run::RunConfig& config, int ranks) {
+  const std::int64_t chunks = ranks * config.train.grad_accum;
+  if (config.train.batch_size % chunks == 0) return;
+  throw Error(
+      Fault::usage,
+      fmt::format("train.batch_size {} cannot be divided among {} ranks with train.grad_accum {}; it must be a multiple of {}",
+                  config.train.batch_size, ranks, config.train.grad_accum, chunks),
+      {"train.batch_size", ""});
+}
 
 std::unique_ptr<Task> make_task(const run::RunConfig& config, ranks::World& world, const Progress& progress) {
   return config.task == run::TaskKind::image ? make_image_task(config, world, progress)
@@ -96,7 +96,6 @@ double memory_available() {
 std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, ranks::World& world) {
   const run::RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
-  check_ranks(config, world);
   agree_on(config, world);
   check_memory(config, world);
   std::unique_ptr<Task> task;

@@ -105,6 +105,9 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::
 // The command that continues a run, as a shell takes it.
 std::string resume_command(const std::filesystem::path& out);
 
+// An Error unless the batch can be divided among so many ranks.
+void check_ranks(const run::RunConfig& config, int ranks);
+
 // Bytes that the system says are available; infinite where it does not say.
 double memory_available();
 

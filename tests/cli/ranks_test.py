@@ -102,13 +102,13 @@ class Ranks(Started):
         self.assertFalse((self.folder / "other").exists())
 
         port = free_port()
-        twins = [self.start(1, 3, self.arguments("twins"), port) for _ in range(2)]
-        first = self.start(0, 3, self.arguments("twins"), port)
+        twins = [self.start(1, 3, self.arguments("twins", "--train.batch_size=12"), port) for _ in range(2)]
+        first = self.start(0, 3, self.arguments("twins", "--train.batch_size=12"), port)
         for process in (first, *twins):
             self.expect(process, 1, "two processes say they are rank 1")
 
         port = free_port()
-        few, many = self.start(0, 2, self.arguments("few"), port), self.start(1, 3, self.arguments("few"), port)
+        few, many = self.start(0, 2, self.arguments("few", "--train.batch_size=12"), port), self.start(1, 3, self.arguments("few", "--train.batch_size=12"), port)
         for process in (few, many):
             self.expect(process, 1, "was told of 3 ranks, rank 0 of 2; WORLD_SIZE must be the same everywhere")
 

@@ -21,6 +21,7 @@
 #include "cli/program.h"
 #include "cli/train/train.h"
 #include "cli/verbs.h"
+#include "ranks/board.h"
 #include "ranks/place.h"
 #include "run/checkpoint.h"
 #include "run/scale.h"
@@ -160,6 +161,7 @@ run::RunConfig config_to_train(const TrainArguments& args, const ranks::Place& p
     throw Error(Fault::usage, "data.path is not set; give --data.path=FILE, or a set's name from 'cautious data list'");
   }
   if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the run");
+  train::check_ranks(config, place.ranks);
   return config;
 }
 
@@ -176,6 +178,14 @@ run::RunConfig config_to_train(const TrainArguments& args, const ranks::Place& p
   std::_Exit(code_of(error.fault()));
 }
 
+// Of an error before they have met.
+void tell_others(const ranks::Place& place, const std::string& why) {
+  try {
+    ranks::Board(place, std::chrono::seconds(run::RunConfig().train.timeout)).fail(why);
+  } catch (const Error&) {  // they know something worse
+  }
+}
+
 // The same in every rank; those after the first are silent unless something is wrong.
 int train(TrainArguments args, const ranks::Place& place, const std::function<run::RunConfig()>& config_of_rank) {
   if (place.ranks == 1) {
@@ -183,18 +193,17 @@ int train(TrainArguments args, const ranks::Place& place, const std::function<ru
     return train_here(args, config_of_rank(), alone);
   }
   std::optional<ranks::World> world;
-  const auto meet = [&](std::int64_t timeout) { world.emplace(place, std::chrono::seconds(timeout)); };
   args.quiet = args.quiet || place.rank > 0;
   args.json = args.json && place.rank == 0;
   try {
     std::optional<run::RunConfig> config;
     try {
       config = config_of_rank();
-    } catch (const Error&) {
-      meet(run::RunConfig().train.timeout);  // to tell the others
+    } catch (const Error& error) {
+      tell_others(place, error.what());
       throw;
     }
-    meet(config->train.timeout);
+    world.emplace(place, std::chrono::seconds(config->train.timeout));
     return train_here(args, *config, *world);
   } catch (const Interrupted&) {  // before the first step
     if (world) world->fail("it was interrupted");
