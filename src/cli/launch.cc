@@ -37,6 +37,9 @@ int launch(const LaunchArguments& args, std::vector<std::string> command) {
   for (int rank = 0; rank < args.ranks; ++rank) {
     ranks.push_back(std::make_unique<base::Process>(command, environment_of_rank(rank, args.ranks, port), ""));
   }
+  constexpr auto kGrace = std::chrono::seconds(15);  // for the others to say what they know
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point failed = Clock::time_point::max() - kGrace;
   int code = 0;
   bool told = false;
   for (std::size_t left = ranks.size(); left > 0;) {
@@ -44,11 +47,11 @@ int launch(const LaunchArguments& args, std::vector<std::string> command) {
       if (!rank) continue;
       const std::optional<int> status = rank->ended();
       if (!status) continue;
-      if (code == 0) code = code_of_status(*status);
+      if (code == 0 && (code = code_of_status(*status)) != 0) failed = Clock::now();
       rank.reset();
       --left;
     }
-    if (interruptible.noted() != 0 && !told) {
+    if ((interruptible.noted() != 0 || Clock::now() > failed + kGrace) && !told) {
       told = true;
       for (const std::unique_ptr<base::Process>& rank : ranks) {
         if (rank) rank->terminate();
@@ -56,7 +59,7 @@ int launch(const LaunchArguments& args, std::vector<std::string> command) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  return told && code != 0 ? 128 + interruptible.noted() : code;
+  return interruptible.noted() != 0 && code != 0 ? 128 + interruptible.noted() : code;
 }
 
 }  // namespace

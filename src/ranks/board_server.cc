@@ -14,9 +14,9 @@ namespace cautious::ranks {
 std::string BoardServer::Rank::name() const { return fmt::format("rank {} on {}", number, host); }
 
 BoardServer::BoardServer(int listening, int ranks, std::chrono::seconds timeout)
-    : listening_(listening), ranks_(ranks), timeout_(timeout), thread_([this] { serve(); }) {}
+    : listening_(listening), ranks_(ranks), timeout_(timeout), thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
-BoardServer::~BoardServer() = default;  // the thread ends by itself
+BoardServer::~BoardServer() = default;  // the thread ends by itself, at once if its own rank never came
 
 // The first failure counts; what follows are its consequences.
 void BoardServer::fail(const std::string& what) {
@@ -53,6 +53,7 @@ void BoardServer::greet(Rank& rank, const Frame& frame) {
   }
   if (number < 0 || number >= ranks_) return refuse(fmt::format("there is no rank {} of {} ranks", number, ranks_));
   rank.number = number;
+  if (!failure_.empty()) rank.line.send({Kind::fail, "", failure_});  // it comes too late
   if (++known_ < ranks_) return;
   for (const Rank& other : all_) {
     if (other.number >= 0) other.line.send({Kind::value, kEveryone, ""});
@@ -134,13 +135,15 @@ void BoardServer::look_around() {
   }
 }
 
-void BoardServer::serve() {
+void BoardServer::serve(const std::stop_token& stop) {
   // After a failure it stays for its own process alone: the others have been told.
-  const auto ended = [this] {
+  const auto ended = [&] {
     const auto waits = [this](const Rank& rank) {
       return rank.number >= 0 && !rank.left && !rank.gone && (failure_.empty() || rank.number == 0);
     };
-    return (known_ == ranks_ || !failure_.empty()) && std::ranges::none_of(all_, waits);
+    const bool first_came = std::ranges::find(all_, 0, &Rank::number) != all_.end();
+    if (!first_came && stop.stop_requested()) return true;
+    return (known_ == ranks_ || (!failure_.empty() && first_came)) && std::ranges::none_of(all_, waits);
   };
   while (!ended()) {
     std::vector<pollfd> wanted{{listening_.socket(), POLLIN, 0}};

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,7 +39,7 @@ class BoardServer {
     std::string name() const;
   };
 
-  void serve();
+  void serve(const std::stop_token& stop);
   void accept_one();
   void read(Rank& rank);
   void take(Rank& rank, const Frame& frame);
