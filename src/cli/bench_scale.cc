@@ -1,9 +1,9 @@
 // `cautious bench scale`: runs of `cautious train` with one and with several ranks on this machine, interleaved, and what their
 // own records say: weak and strong scaling, how much of the communication is hidden, bytes against the least possible, memory.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -16,10 +16,11 @@
 
 #include <cautious/error.h>
 
-#include "base/files.h"
+#include "base/aside_folder.h"
 #include "base/hash.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "bench/rounds.h"
 #include "cli/local_ranks.h"
 #include "cli/program.h"
 #include "cli/verbs.h"
@@ -50,30 +51,6 @@ struct Measured {
   double optimizer = 0, peak = 0;       // bytes, of the first rank
 };
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-// A folder that is gone at the end.
-class Scratch {
- public:
-  Scratch() : path_((std::filesystem::temp_directory_path() / "cautious-bench-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) throw Error(Fault::failure, "cannot make a folder in " + path_);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return std::filesystem::path(path_) / name; }
-
- private:
-  std::string path_;
-};
-
 // Letters without meaning: the speed does not depend on them.
 void write_text(const std::filesystem::path& file) {
   constexpr std::uint64_t kBytes = 1 << 20;
@@ -85,18 +62,18 @@ void write_text(const std::filesystem::path& file) {
 class Runs {
  public:
   Runs(const ScaleArguments& args, const Interruptible& interruptible) : args_(args), interruptible_(interruptible) {
-    write_text(scratch_ / "text");
+    write_text(scratch_.path() / "text");
   }
 
   Measured run(int ranks, std::int64_t batch) {
-    const std::filesystem::path out = scratch_ / "run", log = scratch_ / "log";
+    const std::filesystem::path out = scratch_.path() / "run", log = scratch_.path() / "log";
     std::filesystem::remove_all(out);
     const std::vector<std::string> command{sibling_program("cautious-train").string(),
                                            "train",
                                            "--preset",
                                            args_.preset,
-                                           fmt::format("--data.path={}", (scratch_ / "text").string()),
-                                           fmt::format("--data.cache={}", (scratch_ / "cache").string()),
+                                           fmt::format("--data.path={}", (scratch_.path() / "text").string()),
+                                           fmt::format("--data.cache={}", (scratch_.path() / "cache").string()),
                                            fmt::format("--train.steps={}", kSteps),
                                            fmt::format("--train.batch_size={}", batch),
                                            fmt::format("--train.threads={}", args_.threads),
@@ -135,7 +112,7 @@ class Runs {
     }
     const Json summary = Json::parse(std::ifstream(out / "summary.json"));
     const Json traffic = summary.value("traffic", Json::object());
-    return {median(seconds),
+    return {bench::median(seconds),
             traffic.value("seconds_per_step", 0.0),
             traffic.value("waited_seconds_per_step", 0.0),
             traffic.value("sent_bytes_per_step", 0.0),
@@ -145,7 +122,7 @@ class Runs {
 
   const ScaleArguments& args_;
   const Interruptible& interruptible_;
-  Scratch scratch_;
+  base::AsideFolder scratch_{std::filesystem::temp_directory_path() / fmt::format("cautious-bench-{}", getpid())};
 };
 
 struct ScaleRow {
@@ -239,12 +216,12 @@ int bench_scale(const ScaleArguments& args) {
   for (const auto& [ranks, seen] : of) {
     const double bound = 2 * (ranks - 1.0) / ranks * 4 * parameters;
     const ScaleRow row{ranks,
-                       median(steps),
-                       median(seen.weak),
-                       median(seen.strong),
-                       median(seen.predicted),
-                       median(seen.communication),
-                       median(seen.hidden),
+                       bench::median(steps),
+                       bench::median(seen.weak),
+                       bench::median(seen.strong),
+                       bench::median(seen.predicted),
+                       bench::median(seen.communication),
+                       bench::median(seen.hidden),
                        seen.last.sent,
                        bound,
                        seen.last.optimizer,

@@ -74,8 +74,9 @@ void add_launch(CLI::App& app, Verb& chosen) {
       "The run is the same as that of one process: the same files, and the same numbers up to the order of sums. On several\n"
       "machines, torchrun or srun starts 'cautious train' instead (docs/scale.md).");
   verb.add_option("-n,--ranks", args->ranks, "Processes; each has its part of every batch and of the optimizer's state")
+      ->type_name("NUMBER")
       ->capture_default_str();
-  verb.add_option("--port", args->port, "Where they meet on 127.0.0.1; 0: a free one");
+  verb.add_option("--port", args->port, "Where they meet on 127.0.0.1; 0: a free one")->type_name("NUMBER");
   verb.prefix_command();
   verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return launch(*args, verb.remaining()); }; });
 }
