@@ -110,6 +110,7 @@ struct World::Parts {
     if (!board.trouble().empty()) throw Error(Fault::failure, board.trouble());  // before it could be called
   }
   ~Parts() {
+    board.on_trouble({});
     if (board.trouble().empty()) return;
     group.release();  // its threads may wait for those who are gone
   }

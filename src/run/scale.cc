@@ -39,7 +39,7 @@ Hardware parse_hardware(std::string_view line) {
   const std::vector<base::Word> words = base::words_of(line);
   const std::vector<std::string> names = hardware_names();
   const std::vector<std::string_view> choices(names.begin(), names.end());
-  if (words.empty()) throw Error(Fault::usage, "--hardware is empty; choices: " + base::join(names));
+  if (words.empty()) throw Error(Fault::usage, "--hardware is missing; choices: " + base::join(names));
   Hardware made = known_hardware()[base::index_of_name("hardware", words.front().text, choices)];
   for (const base::Setting& setting : base::settings_of("hardware", line, std::span(words).subspan(1))) {
     base::with_context(setting.where, [&] { base::set_field(made, "field of the hardware", setting.field, setting.value); });

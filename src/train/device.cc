@@ -14,8 +14,6 @@
 namespace cautious::train {
 namespace {
 
-constexpr bool kSecond = TORCH_VERSION_MAJOR >= 2;
-
 at::Device gpu_of(const ranks::World& world) {
   const auto count = static_cast<int>(::torch::cuda::device_count());
   return {at::kCUDA, static_cast<c10::DeviceIndex>(world.local_rank() % count)};
@@ -26,18 +24,14 @@ at::Device gpu_of(const ranks::World& world) {
 }
 
 void set_autocast(const at::Device& device, bool on) {
-  if constexpr (kSecond) {
 #if TORCH_VERSION_MAJOR >= 2
-    at::autocast::set_autocast_dtype(device.type(), at::kBFloat16);
-    at::autocast::set_autocast_enabled(device.type(), on);
+  at::autocast::set_autocast_dtype(device.type(), at::kBFloat16);
+  at::autocast::set_autocast_enabled(device.type(), on);
+#else
+  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+  at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
+  device.is_cpu() ? at::autocast::set_cpu_enabled(on) : at::autocast::set_enabled(on);
 #endif
-  } else {
-#if TORCH_VERSION_MAJOR < 2
-    at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
-    at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
-    device.is_cpu() ? at::autocast::set_cpu_enabled(on) : at::autocast::set_enabled(on);
-#endif
-  }
   if (!on) at::autocast::clear_cache();
 }
 

@@ -191,7 +191,7 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
 
 std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const std::string& hardware) {
   if (ranks < 1) throw Error(Fault::usage, fmt::format("--world is {}; it must be at least 1", ranks));
-  const run::Hardware each = run::parse_hardware(hardware.empty() ? run::hardware_names().front() : hardware);
+  const run::Hardware each = run::parse_hardware(hardware);
   const std::int64_t chunks = ranks * config.train.grad_accum;
   if (config.train.batch_size % chunks != 0) {
     throw Error(Fault::usage,
@@ -206,7 +206,7 @@ std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const
   std::vector<std::string> lines = description(config, nullptr);
   const std::vector<std::string> costs{
       line("on paper",
-           fmt::format("{} ranks of {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
+           fmt::format("{} x {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
                        "a machine",
                        ranks, each.label, each.peak, 100 * each.utilization, each.link / 1e9, each.network / 1e9,
                        each.per_machine)),
