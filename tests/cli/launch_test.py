@@ -1,5 +1,7 @@
 """Several ranks train as one process does: the same weights, state and metrics, whatever the number of ranks, also when a run
 continues with another number."""
+import json
+import re
 import shutil
 import struct
 import unittest
@@ -86,6 +88,38 @@ class Launch(Training):
         self.assertFalse((self.folder / "odd").exists())
         self.refused(2, ["launch starts 'train' or 'finetune', not 'eval'"], "launch", "-n", 2, "eval", "x")
         self.refused(2, ["--ranks is 0", "at least 1"], "launch", "-n", 0, "train")
+
+
+class OnPaper(Training):
+    # By hand: 4 ranks send 3/4 of the gradients and of the weights, 4 bytes each; FLOP over ranks, peak and utilization.
+    def test_a_dry_run_follows_its_model(self):
+        def lines(hardware, *more):
+            done = run("train", "--preset", "nano-1m", "--dry-run", "--world", 4, "--hardware", hardware, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return {line[:12].strip(): line[13:] for line in done.stdout.splitlines()}
+
+        found = lines("a100-80g peak=1e12 utilization=0.5 link=1e9")
+        parameters = int(found["parameters"].split(",")[0])
+        flops = float(re.search(r"([\d.e+]+) FLOP per step", found["step"]).group(1))
+        milliseconds = [float(text) for text in re.findall(r"([\d.e+-]+) ms", found["sent"])]
+        for value in milliseconds[:2]:
+            self.assertAlmostEqual(value, 1e3 * 0.75 * 4 * parameters / 1e9, delta=0.01 * value)
+        self.assertEqual(milliseconds[2], milliseconds[1])  # the gradients are hidden
+        computing = float(re.search(r"([\d.e+-]+) ms computing", found["a step"]).group(1))
+        self.assertAlmostEqual(computing, 1e3 * flops / (4 * 0.5e12), delta=0.01 * computing)
+        self.assertIn("does not fit", lines("a100-80g memory=1e6")["per rank"])
+        self.refused(2, ["--hardware is missing", "a100-80g"], "train", "--dry-run", "--world", 4)
+        self.refused(2, ["no hardware named 'a10'", "a100-40g"], "train", "--dry-run", "--hardware", "a10")
+        self.refused(2, ["--world and --hardware are for --dry-run"], *self.arguments("x", "--world", "2"))
+
+    def test_the_benchmark_measures_what_it_says(self):
+        done = run("bench", "scale", "--preset", "nano-100k", "--rounds", 1, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = json.loads(done.stdout)
+        self.assertEqual(row["ranks"], 2)
+        self.assertLess(row["bound_bytes_per_step"], row["sent_bytes_per_step"] * 1.05)
+        self.assertLess(row["optimizer_fraction"], 0.6)
+        self.refused(2, ["--batch is 4", "3 ranks"], "bench", "scale", "--ranks", 3)
 
 
 class Images(Training):
