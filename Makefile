@@ -11,7 +11,7 @@ sources = $(shell find include src python lab tests bench examples \
   -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cu')
 
 .DEFAULT_GOAL := build
-.PHONY: deps configure build python test demo bench neon llama trixie lint format install clean help
+.PHONY: deps configure build python test demo bench neon llama trixie lint format install sbom clean help
 
 help:     ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | expand -t 10
@@ -69,6 +69,11 @@ format: deps  ## rewrite the sources as clang-format wants them
 install: configure  ## the library and the programs, to $(DESTDIR)$(PREFIX)
 	@cmake --build --preset default -j $(JOBS) --target installed
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
+
+sbom: build  ## what the programs are linked with, by package and version, as CycloneDX JSON: build/sbom.json
+	@python3 -B cmake/sbom.py $$(build/cautious --version | cut -d' ' -f2) build/cautious build/cautious-train build/cautious-lab \
+	  > build/sbom.json
+	@echo build/sbom.json
 
 clean:  ## forget everything built and drawn
 	@rm -rf build out

@@ -8,6 +8,7 @@ packages=(
   nlohmann-json3-dev libfmt-dev libcli11-dev                          # library, program
   libopenblas-openmp-dev                                              # matrix products, singular values
   libtomlplusplus-dev libssl-dev zlib1g-dev                           # configuration, checksums, compressed text
+  libzstd-dev libsnappy-dev                                           # compressed text, Parquet files
   libpcre2-dev libutf8proc-dev                                        # tokenizers
   libpng-dev libjpeg62-turbo-dev                                      # images
   libboost-math-dev                                                   # statistics

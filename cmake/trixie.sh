@@ -79,7 +79,14 @@ make_chroot() {
   versions trixie g++ cmake libtorch-dev libopenblas0-openmp python3 clang
 }
 
+# Times of change say nothing about the files of another clone: what was built from one is not used for the next.
 build() {
+  local made_from=$roots/trixie/build/source
+  if [[ ! -e $made_from || $(<"$made_from") != "$source" ]]; then
+    rm -rf "$roots/trixie/build"
+    mkdir "$roots/trixie/build"
+    echo "$source" >"$made_from"
+  fi
   say "building"
   within trixie cmake -S /source -B /build --preset default --log-level=WARNING
   within trixie cmake --build /build -j "$jobs"

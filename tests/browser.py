@@ -1,4 +1,6 @@
 """A page in headless Chromium: what its own scripts see and what its console says."""
+import base64
+import hashlib
 import pathlib
 import shutil
 import subprocess
@@ -11,9 +13,17 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
          "--virtual-time-budget=8000", "--enable-logging=stderr", "--v=0"]
 SCHEMES = {"dark": 0, "light": 1}
-# Whatever is not in the page itself is forbidden, so that a request is an error in the console.
-POLICY = ("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">")
+
+
+def with_probes(text, *names):
+    """The page with scripts of the tests at its end. Its own policy forbids them and whatever is not in the page itself, with an error
+    in the console, so their hashes are added to it."""
+    scripts = [(HERE / name).read_text() for name in names]
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = "; script-src" + "".join(f" 'sha256-{one}'" for one in hashes)
+    assert text.count("; script-src") == 1, "the page has no policy"
+    text = text.replace("; script-src", allowed, 1)
+    return text.replace("</body>", "".join(f"<script>{script}</script>" for script in scripts) + "</body>")
 
 
 class PageTest(unittest.TestCase):

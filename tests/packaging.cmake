@@ -12,6 +12,14 @@ if(CAUTIOUS_TORCH)
   set_tests_properties(example.torch_swap PROPERTIES LABELS torch PASS_REGULAR_EXPRESSION "step 200  loss 0\\.0")
 endif()
 
+# The list of what is linked; every library of the loader's belongs to a package with a version.
+find_program(CAUTIOUS_DPKG dpkg-query)
+if(CAUTIOUS_DPKG)
+  add_test(NAME sbom COMMAND ${CAUTIOUS_PYTHON} -B ${PROJECT_SOURCE_DIR}/cmake/sbom.py ${PROJECT_VERSION}
+    $<TARGET_FILE:cautious_program>)
+  set_tests_properties(sbom PROPERTIES LABELS fast FAIL_REGULAR_EXPRESSION "\"version\": \"\"")
+endif()
+
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(scripts ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME installed_consumer

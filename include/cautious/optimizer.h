@@ -83,8 +83,10 @@ struct Piece {
 struct Share {
   int rank = 0, ranks = 1;
   // Returns when the data of every piece is what its owner has there, or throws. Pieces are listed in the same order and have
-  // the same sizes in every rank.
-  std::function<void(std::span<const Piece>)> exchange = {};
+  // the same sizes in every rank. Unless it is empty, `prepare(n)` is called before the data of the first n is read or written,
+  // with n that grows up to all of them: the first may travel while the others are made.
+  using Prepare = std::function<void(std::size_t)>;
+  std::function<void(std::span<const Piece>, const Prepare&)> exchange = {};
 };
 
 struct Options {

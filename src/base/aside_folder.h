@@ -2,14 +2,16 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace cautious::base {
 
-// Made by the constructor, removed with all that is in it by the destructor, unless it was renamed before. Every failure is an
+// Made by the constructor as ".<name of the target>.tmp-<process>" beside the target, and removed with all that is in it by the
+// destructor, unless it was renamed before. What a killed process left of the same target goes. Every failure is an
 // Error(Fault::failure) with the path and the system's reason.
 class AsideFolder {
  public:
-  explicit AsideFolder(std::filesystem::path path);
+  explicit AsideFolder(const std::filesystem::path& target);
   ~AsideFolder();
   AsideFolder(const AsideFolder&) = delete;
   AsideFolder& operator=(const AsideFolder&) = delete;
@@ -20,10 +22,14 @@ class AsideFolder {
 
  private:
   std::filesystem::path path_;
+  int lock_ = -1;  // tells others that it is not a stray one
 };
 
+// The name that the constructor gives.
+std::filesystem::path aside_of(const std::filesystem::path& target);
+// Removes the folders that were written aside for targets whose names begin like this, and whose process is gone.
+void remove_stray_folders(const std::filesystem::path& parent, std::string_view beginning);
+
 void rename_folder(const std::filesystem::path& from, const std::filesystem::path& to);
-// A folder's own entries, or a file, to the disk.
-void sync_path(const std::filesystem::path& path);
 
 }  // namespace cautious::base

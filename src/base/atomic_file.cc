@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,27 +47,42 @@ std::filesystem::path resolve(const std::filesystem::path& path) {
   return target;
 }
 
-// Some file systems know no fsync() and say EINVAL; nothing more can be done there.
-int sync(int file) {
-  while (::fsync(file) != 0) {
-    if (errno == EINTR) continue;
-    return errno == EINVAL ? 0 : errno;
+// A file that is written aside is locked by its process, so one that can be locked was left by a process that is gone. Where
+// the file system has no locks, it stays.
+void remove_strays(const std::filesystem::path& directory) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    if (!is_written_aside(at->path().filename().string())) continue;
+    const int file = open_file(at->path(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(at->path().c_str());
+    ::close(file);
   }
-  return 0;
+}
+
+// Whether the file is ours to write: between open() and flock() another process may have taken it for a stray one.
+bool hold(int file) {
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != EINTR) return true;  // no locks here, and nobody who removes strays
+  }
+  struct stat status {};
+  return ::fstat(file, &status) != 0 || status.st_nlink > 0;
 }
 
 }  // namespace
 
+bool is_written_aside(std::string_view name) { return name.starts_with(".cautious-") && name.ends_with(".tmp"); }
+
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), target_(resolve(path)) {
   const auto directory = directory_of(target_);
+  remove_strays(directory);
   while (file_ < 0) {
     auto aside = directory / fresh_name();
-    file_ = ::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file_ >= 0) {
-      aside_ = std::move(aside);
-    } else if (errno != EEXIST && errno != EINTR) {
-      fail(fmt::format("create a file in {}", directory.string()), errno);
-    }
+    file_ = open_file(aside, O_WRONLY | O_CREAT | O_EXCL);
+    if (file_ < 0 && errno != EEXIST) fail(fmt::format("create a file in {}", directory.string()), errno);
+    if (file_ >= 0 && !hold(file_)) ::close(std::exchange(file_, -1));
+    if (file_ >= 0) aside_ = std::move(aside);
   }
   struct stat old {};
   if (::stat(target_.c_str(), &old) == 0) ::fchmod(file_, old.st_mode & 0777);  // where the file system has modes
@@ -90,17 +106,22 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::commit() {
   if (file_ < 0) refuse(path_, "already committed or failed");
   const auto directory = directory_of(target_);
-  const int parent = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int parent = open_file(directory, O_RDONLY | O_DIRECTORY);
   if (parent < 0) fail(fmt::format("open the directory {}", directory.string()), errno);
 
   std::string_view step = "sync";
-  int error = sync(file_);
-  if (error == 0 && (step = "close", ::close(std::exchange(file_, -1)) != 0)) error = errno;
-  if (error == 0 && (step = "rename", ::rename(aside_.c_str(), target_.c_str()) != 0)) error = errno;
+  int error = sync_file(file_);
+  // A close that a signal interrupts has closed, and all is on the disk.
+  if (error == 0 && (step = "close", ::close(std::exchange(file_, -1)) != 0 && errno != EINTR)) error = errno;
+  if (error == 0) {
+    step = "rename";
+    do error = ::rename(aside_.c_str(), target_.c_str()) == 0 ? 0 : errno;
+    while (error == EINTR);
+  }
   if (error == 0) {
     aside_.clear();
     step = "sync the directory after renaming";  // the one failure that leaves the new file in place
-    error = sync(parent);
+    error = sync_file(parent);
   }
   ::close(parent);
   if (error != 0) fail(step, error);

@@ -1,5 +1,6 @@
 // Files that are either the old one or the complete new one, never a fragment: written aside in the same directory, synced,
-// renamed. A process killed in between leaves the old file and a stray ".cautious-*.tmp" next to it.
+// renamed. A process killed in between leaves the old file and a stray ".cautious-*.tmp" next to it, which the next one that
+// writes there removes.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,9 @@ class AtomicFile {
   std::filesystem::path aside_;   // empty when there is nothing to remove
   int file_ = -1;
 };
+
+// Whether a file of this name is one that is being written aside, or was left by a killed process.
+bool is_written_aside(std::string_view name);
 
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 

@@ -1,5 +1,5 @@
-// POSIX calls, for their reasons of failure. A file that another process cuts short while it is mapped ends the program;
-// nothing here can prevent that.
+// POSIX calls, for their reasons of failure. A file that another process cuts short while it is mapped ends the program
+// (cli/program.cc says why); nothing here can prevent that.
 #include "base/files.h"
 
 #include <fcntl.h>
@@ -32,13 +32,26 @@ struct Descriptor {
   }
 };
 
+// What the user can mend: the name, the permission. Anything else is the machine's.
+bool is_of_the_name(int error) {
+  constexpr std::array kOfTheName{ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EINVAL, ENXIO};
+  return std::ranges::find(kOfTheName, error) != kOfTheName.end();
+}
+
 [[noreturn]] void refuse_reading(const std::filesystem::path& file, const Reading& reading, const std::string& why) {
   throw Error(reading.fault,
               fmt::format("{}: cannot read{}{}: {}", file.string(), reading.what.empty() ? "" : " ", reading.what, why));
 }
+[[noreturn]] void refuse_reading(const std::filesystem::path& file, Reading reading, int error) {
+  if (!is_of_the_name(error)) reading.fault = Fault::failure;
+  refuse_reading(file, reading, reason(error));
+}
 
-[[noreturn]] void refuse_mapping(const std::filesystem::path& path, Fault fault, const std::string& why) {
+[[noreturn]] void refuse_mapping(const std::filesystem::path& path, const std::string& why, Fault fault = Fault::data) {
   throw Error(fault, fmt::format("{}: cannot open: {}", path.string(), why));
+}
+[[noreturn]] void refuse_mapping(const std::filesystem::path& path, int error) {
+  refuse_mapping(path, reason(error), is_of_the_name(error) ? Fault::data : Fault::failure);
 }
 
 [[noreturn]] void fail_locking(std::string_view step, const std::filesystem::path& path, int error) {
@@ -52,26 +65,13 @@ std::string read_to_end(int descriptor, const std::filesystem::path& file, const
     if (size == text.size()) text.resize(std::max<std::size_t>(std::size_t{1} << 16, 2 * size));
     const auto count = ::read(descriptor, text.data() + size, text.size() - size);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) refuse_reading(file, reading, reason(errno));
+    if (count < 0) refuse_reading(file, reading, errno);
     size += static_cast<std::size_t>(count);
     if (size > reading.most) refuse_reading(file, reading, fmt::format("more than {} bytes", reading.most));
     if (count == 0) break;
   }
   text.resize(size);
   return text;
-}
-
-// 0, or the error that kept a part of the record from the file.
-int write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto written = ::write(file, bytes.data(), bytes.size());
-    if (written > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (written == 0 || errno != EINTR) {
-      return written == 0 ? ENOSPC : errno;
-    }
-  }
-  return 0;
 }
 
 std::string holder(int lock) {
@@ -97,23 +97,23 @@ std::optional<std::string> read_file_if_any(const std::filesystem::path& file, c
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    refuse_reading(file, reading, reason(errno));
+    refuse_reading(file, reading, errno);
   }
   if (S_ISDIR(status.st_mode)) refuse_reading(file, reading, "is a directory");
   if (reading.regular_only && !S_ISREG(status.st_mode)) refuse_reading(file, reading, "not a regular file");
-  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (opened.number < 0) refuse_reading(file, reading, reason(errno));
+  const Descriptor opened(open_file(file, O_RDONLY));
+  if (opened.number < 0) refuse_reading(file, reading, errno);
   return read_to_end(opened.number, file, reading);
 }
 
 std::string read_file(const std::filesystem::path& file, const Reading& reading) {
   auto text = read_file_if_any(file, reading);
-  if (!text) refuse_reading(file, reading, reason(ENOENT));
+  if (!text) refuse_reading(file, reading, ENOENT);
   return *std::move(text);
 }
 
 std::string read_end(const std::filesystem::path& file, std::size_t most) {
-  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor opened(open_file(file, O_RDONLY));
   const off_t size = opened.number < 0 ? 0 : ::lseek(opened.number, 0, SEEK_END);
   if (size <= 0) return "";
   std::string text(std::min(most, static_cast<std::size_t>(size)), '\0');
@@ -124,16 +124,16 @@ std::string read_end(const std::filesystem::path& file, std::size_t most) {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   // Without O_NONBLOCK a named pipe would wait for a writer before it can be refused.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.number < 0) refuse_mapping(path, Fault::data, reason(errno));
+  const Descriptor file(open_file(path, O_RDONLY | O_NONBLOCK));
+  if (file.number < 0) refuse_mapping(path, errno);
   struct stat status {};
-  if (::fstat(file.number, &status) != 0) refuse_mapping(path, Fault::data, reason(errno));
-  if (S_ISDIR(status.st_mode)) refuse_mapping(path, Fault::data, reason(EISDIR));
-  if (!S_ISREG(status.st_mode)) refuse_mapping(path, Fault::data, "not a regular file");
+  if (::fstat(file.number, &status) != 0) refuse_mapping(path, errno);
+  if (S_ISDIR(status.st_mode)) refuse_mapping(path, EISDIR);
+  if (!S_ISREG(status.st_mode)) refuse_mapping(path, "not a regular file");
   if (status.st_size == 0) return;
   const auto size = static_cast<std::size_t>(status.st_size);
   void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);  // lives on without the descriptor
-  if (memory == MAP_FAILED) refuse_mapping(path, Fault::failure, reason(errno));
+  if (memory == MAP_FAILED) refuse_mapping(path, reason(errno), Fault::failure);
   data_ = static_cast<const std::byte*>(memory);
   size_ = size;
 }
@@ -143,7 +143,7 @@ MappedFile::~MappedFile() {
 }
 
 AppendFile::AppendFile(const std::filesystem::path& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  file_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
   if (file_ < 0) fail_at(path, "open", errno);
 }
 
@@ -160,9 +160,57 @@ void AppendFile::append(std::string_view record) {
   fail_at(path_, "append", error);
 }
 
+void AppendFile::sync() const {
+  if (const int error = sync_file(file_); error != 0) fail_at(path_, "sync", error);
+}
+
+int open_file(const std::filesystem::path& path, int flags) {
+  int file = -1;
+  while ((file = ::open(path.c_str(), flags | O_CLOEXEC, 0666)) < 0 && errno == EINTR) continue;
+  return file;
+}
+
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto written = ::write(file, bytes.data(), bytes.size());
+    if (written > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (written == 0 || errno != EINTR) {
+      return written == 0 ? ENOSPC : errno;
+    }
+  }
+  return 0;
+}
+
+int sync_file(int file) {
+  while (::fsync(file) != 0) {
+    if (errno == EINTR) continue;
+    return errno == EINVAL ? 0 : errno;
+  }
+  return 0;
+}
+
+void sync_path(const std::filesystem::path& path) {
+  const Descriptor file(open_file(path, O_RDONLY));
+  if (file.number < 0) fail_at(path, "open", errno);
+  if (const int error = sync_file(file.number); error != 0) fail_at(path, "sync", error);
+}
+
+std::error_code make_folders(const std::filesystem::path& path) {
+  std::error_code error;
+  if (path.empty() || std::filesystem::is_directory(path, error)) return {};
+  const std::filesystem::path above = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  if (const std::error_code before = make_folders(above)) return before;
+  std::filesystem::create_directories(path, error);
+  if (error) return error;
+  const Descriptor folder(open_file(above.empty() ? "." : above, O_RDONLY));
+  if (folder.number < 0) return errno == EACCES ? std::error_code() : std::error_code(errno, std::generic_category());
+  return {sync_file(folder.number), std::generic_category()};
+}
+
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
   const auto path = directory / ".lock";
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int file = open_file(path, O_RDWR | O_CREAT);
   if (file < 0) fail_locking("open", path, errno);
   while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
@@ -173,9 +221,10 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
     throw Error(Fault::failure, fmt::format("out: {} is in use by {}; wait until it ends or choose another directory",
                                             in_quotes(directory.string()), who));
   }
-  const std::string number = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, number.data(), number.size(), 0) != static_cast<ssize_t>(number.size())) {
-    const int error = errno;
+  int error = 0;
+  while (::ftruncate(file, 0) != 0 && (error = errno) == EINTR) error = 0;
+  if (error == 0) error = write_all(file, fmt::format("{}\n", ::getpid()));
+  if (error != 0) {
     ::close(file);
     fail_locking("write", path, error);
   }
@@ -183,7 +232,7 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
 }
 
 bool DirectoryLock::is_held(const std::filesystem::path& directory) {
-  const Descriptor lock(::open((directory / ".lock").c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor lock(open_file(directory / ".lock", O_RDONLY));
   return lock.number >= 0 && ::flock(lock.number, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <cautious/error.h>
@@ -55,11 +56,23 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
 
   void append(std::string_view record);
+  void sync() const;  // returns when all records are on the disk
 
  private:
   std::filesystem::path path_;
   int file_ = -1;
 };
+
+// open() with O_CLOEXEC, again where a signal interrupts it.
+int open_file(const std::filesystem::path& path, int flags);
+// All bytes, whatever write() takes at a time; 0 or the error.
+int write_all(int file, std::string_view bytes);
+// fsync(); 0 or the error. Some file systems know none and say EINVAL; nothing more can be done there.
+int sync_file(int file);
+// A folder's own entries, or a file, to the disk. Failures are an Error(Fault::failure).
+void sync_path(const std::filesystem::path& path);
+// The folder and those above it, as far as they are not there; when it returns, their names are on the disk.
+std::error_code make_folders(const std::filesystem::path& path);
 
 // A directory that one process at a time works on: flock on its .lock. The lock belongs to the open file, so a killed process
 // leaves none behind; the number inside .lock is for messages only.

@@ -39,7 +39,8 @@ class FirstError {
 int default_threads();
 
 // body(0) ... body(count - 1) in any order on at most `threads` threads; returns when all are done. If a body throws, those
-// that have not begun are left out, and the first exception is thrown again here.
+// that have not begun are left out, and the first exception is thrown again here. In a child of fork() whose parent has used
+// it, on the calling thread.
 void parallel_for(std::size_t count, int threads, const std::function<void(std::size_t)>& body);
 
 }  // namespace cautious::base

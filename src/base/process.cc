@@ -34,6 +34,7 @@ class File {
   File& operator=(File&&) = delete;
   ~File() { close(); }
   int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
   void close() {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
@@ -78,8 +79,8 @@ std::vector<std::string> with_ours(const std::vector<std::string>& variables) {
 
 struct Start {
   std::vector<std::string> arguments, environment;
-  const char* folder;  // null: this one
-  int output, errors;
+  const char* folder;         // null: this one
+  int input, output, errors;  // an input of -1: none
   enum class Group { ours, own } group;
 };
 
@@ -94,6 +95,7 @@ struct Ready {
 [[noreturn]] void become(const Ready& ready) {
   const Start& start = ready.start;
   if (start.group == Start::Group::own) ::setpgid(0, 0);
+  ::signal(SIGPIPE, SIG_DFL);  // what this process ignores, others need not
   // A parent that died before the call leaves nobody to work for.
   const bool alone = ::prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && ::getppid() != ready.parent;
   if (!alone && ::dup2(ready.input, 0) >= 0 && ::dup2(start.output, 1) >= 0 && ::dup2(start.errors, 2) >= 0 &&
@@ -112,12 +114,12 @@ struct Started {
 };
 
 Started begin(Start start) {
-  const File input = opened("/dev/null", O_RDONLY);
+  const File nothing = opened("/dev/null", O_RDONLY);
   Pipe failure = make_pipe();
   const Ready ready{pointers(start.arguments),
                     pointers(start.environment),
                     start,
-                    input.number(),
+                    start.input >= 0 ? start.input : nothing.number(),
                     failure.write.number(),
                     ::getpid(),
                     start.arguments.front().find('/') == std::string::npos};
@@ -195,7 +197,7 @@ Outcome run(const Command& command) {
   const File output = opened(command.output.empty() ? "/dev/null" : command.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC);
   Pipe errors = make_pipe();
   // Messages in English.
-  const Started started = begin({command.arguments, with_ours({"LC_ALL=C.UTF-8"}), command.folder.c_str(), output.number(),
+  const Started started = begin({command.arguments, with_ours({"LC_ALL=C.UTF-8"}), command.folder.c_str(), -1, output.number(),
                                  errors.write.number(), Start::Group::ours});
   errors.write.close();
   const std::string said = read_all(errors.read);
@@ -206,16 +208,28 @@ Outcome run(const Command& command) {
   return {false, reason.empty() ? ending(status, program) : reason};
 }
 
-Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                 const std::filesystem::path& log) {
+void Process::start(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                    const std::filesystem::path& log, int input) {
   std::optional<File> file;
   if (!log.empty()) file.emplace(opened(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND));
   const int output = file ? file->number() : STDOUT_FILENO, errors = file ? file->number() : STDERR_FILENO;
-  const Started started = begin({arguments, with_ours(environment), nullptr, output, errors, Start::Group::own});
+  const Started started = begin({arguments, with_ours(environment), nullptr, input, output, errors, Start::Group::own});
   id_ = started.id;
   if (started.error == 0) return;
   const std::string complaint = cannot_start(arguments.front(), started.error) + "\n";
   [[maybe_unused]] const ssize_t told = ::write(errors, complaint.data(), complaint.size());
+}
+
+Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                 const std::filesystem::path& log) {
+  start(arguments, environment, log, -1);
+}
+
+Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                 const std::filesystem::path& log, int& input) {
+  Pipe pipe = make_pipe();
+  start(arguments, environment, log, pipe.read.number());
+  input = pipe.write.release();
 }
 
 Process::~Process() {

@@ -35,6 +35,9 @@ class Process {
   // why.
   Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
           const std::filesystem::path& log);
+  // With a standard input: `input` becomes the descriptor to write to, the caller's to close.
+  Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+          const std::filesystem::path& log, int& input);
   ~Process();  // SIGTERM, then waits
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
@@ -45,6 +48,8 @@ class Process {
   void kill();       // SIGKILL likewise: it writes nothing more
 
  private:
+  void start(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+             const std::filesystem::path& log, int input);
   pid_t id_ = -1;  // -1: it has been waited for
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 
-void put(std::FILE* to, const std::string& text) {
+void put(std::FILE* to, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), to);
   std::fflush(to);
 }
@@ -34,6 +34,8 @@ bool try_print(std::string_view text) {
 void print(std::string_view text) {
   if (!try_print(text)) throw Error(Fault::failure, "cannot write to standard output");
 }
+
+void tell(std::string_view text) { put(stderr, text); }
 
 bool redrawable(std::FILE* stream) {
   const char* const terminal = std::getenv("TERM");

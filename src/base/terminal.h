@@ -16,6 +16,9 @@ namespace cautious::base {
 bool try_print(std::string_view text);
 void print(std::string_view text);
 
+// A message to standard error. Where that fails there is nobody to tell; what is being done goes on.
+void tell(std::string_view text);
+
 // A terminal that can move its cursor; not with TERM=dumb.
 bool redrawable(std::FILE* stream);
 

@@ -11,6 +11,7 @@
 #include <cautious/error.h>
 #include <cautious/recipe.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "bench/polar_grid.h"
 #include "bench/step_grid.h"
@@ -77,8 +78,8 @@ int run(const StepArguments& given) {
     base::check_range("--sizes", size, {1, 1e10, false, false});
     grid.sizes.push_back(static_cast<std::size_t>(size));
   }
-  fmt::print(stderr, "{}\n{} pages for x and g; processor time on one thread, wall time on several\n", machine_line(),
-             given.pages);
+  base::tell(fmt::format("{}\n{} pages for x and g; processor time on one thread, wall time on several\n", machine_line(),
+                         given.pages));
   const BenchRows rows(
       given.json,
       fmt::format(
@@ -154,7 +155,7 @@ int run(const PolarArguments& given) {
       grid.sizes.push_back(size_of(size));
     }
   }
-  fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
+  base::tell(fmt::format("{}\nBLAS: {}\n", machine_line(), linear::blas_name()));
   const BenchRows rows(given.json,
                        fmt::format("{:<13} {:>5} {:>7} {:>10} {:>10} {:>7} {:>8} {:>9} {:>6} {:>9} {:>9}", "matrix", "count",
                                    "threads", "ms", "naive ms", "speedup", "sgemm", "effective", "bound", "error", "rest"));

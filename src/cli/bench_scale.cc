@@ -19,6 +19,7 @@
 #include "base/aside_folder.h"
 #include "base/hash.h"
 #include "base/process.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "bench/rounds.h"
 #include "cli/local_ranks.h"
@@ -122,7 +123,7 @@ class Runs {
 
   const ScaleArguments& args_;
   const Interruptible& interruptible_;
-  base::AsideFolder scratch_{std::filesystem::temp_directory_path() / fmt::format("cautious-bench-{}", getpid())};
+  base::AsideFolder scratch_{std::filesystem::temp_directory_path() / "cautious-bench"};
 };
 
 struct ScaleRow {
@@ -185,8 +186,8 @@ int bench_scale(const ScaleArguments& args) {
   const Interruptible interruptible;
   Runs runs(args, interruptible);
   const double parameters = static_cast<double>(size_of(model::preset(args.preset), 1, 1, false).parameters);
-  fmt::print(stderr, "{}\n{}, {} sequences per rank, {} thread{} each; one process of as many threads is 1\n", machine_line(),
-             args.preset, args.batch, args.threads, args.threads == 1 ? "" : "s");
+  base::tell(fmt::format("{}\n{}, {} sequences per rank, {} thread{} each; one process of as many threads is 1\n",
+                         machine_line(), args.preset, args.batch, args.threads, args.threads == 1 ? "" : "s"));
   const BenchRows rows(args.json, fmt::format("{:>5} {:>9} {:>8} {:>9} {:>8} {:>9} {:>8} {:>9} {:>9} {:>9} {:>8} {:>9}",
                                               "ranks", "1: s/step", "weak", "on paper", "strong", "commun.", "hidden",
                                               "sent MiB", "least MiB", "state MiB", "of 1", "RSS MiB"));

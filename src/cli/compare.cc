@@ -9,12 +9,14 @@
 
 #include <cautious/error.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"
 #include "cli/study.h"
 #include "cli/verbs.h"
 #include "run/directory.h"
 #include "study/compare.h"
+#include "study/reproduce.h"
 
 namespace cautious::cli {
 namespace {
@@ -36,7 +38,8 @@ struct CompareArguments {
   std::vector<std::string> lambdas, lrs;
   std::string program, seeds, tune_seeds, steps, out;  // program: a command of the user's that makes the runs
   int jobs = 1;
-  bool dry_run = false, quiet = false;
+  bool jobs_given = false;
+  bool dry_run = false, print_plan = false, quiet = false;
 
   std::string command(const std::string& directory) const {
     std::string text = fmt::format("cautious compare --optimizer {}", comparison.optimizer);
@@ -47,6 +50,7 @@ struct CompareArguments {
     if (!seeds.empty()) text += " --seeds " + seeds;
     if (!tune_seeds.empty()) text += " --tune-seeds " + tune_seeds;
     if (!steps.empty()) text += " --steps " + steps;
+    if (jobs_given) text += fmt::format(" --jobs {}", jobs);
     for (const auto& [key, value] : comparison.settings) text += fmt::format(" --{}={}", key, base::shell_word(value));
     return text + " --out " + base::shell_word(directory);
   }
@@ -76,13 +80,24 @@ void check_command(const CompareArguments& args, const CLI::App& verb) {
 
 int run(CompareArguments& args, const CLI::App& verb) {
   args.comparison.settings = settings_in(verb);
+  args.jobs_given = verb.count("--jobs") > 0;
   const bool external = verb.count("--command") > 0;
   if (external) check_command(args, verb);
-  const study::Plan plan = external ? study::external_plan(comparison_of(args)) : study::compare_plan(comparison_of(args));
+  study::Plan plan = external ? study::external_plan(comparison_of(args)) : study::compare_plan(comparison_of(args));
+  study::settle_paths(plan, "");
   std::vector<study::PlannedRun> runs = study::expand(plan);
-  if (args.dry_run) return list_runs(runs);
+  const int jobs = args.jobs_given ? args.jobs : external ? 1 : default_jobs();
+  if (args.print_plan) {
+    base::print(to_toml(plan));
+    return 0;
+  }
+  if (args.dry_run) return list_runs(plan, runs, jobs);
   const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
-  const int jobs = verb.count("--jobs") > 0 ? args.jobs : external ? 1 : default_jobs();
+  if (!external && !args.quiet) {
+    double count = 0;
+    for (const study::PlannedRun& run : runs) count += run.share;
+    base::tell(fmt::format("{:.0f} runs, about {}, into {}\n", count, duration_text(study::hours_of(plan, runs, jobs)), out));
+  }
   return run_and_report(plan, std::move(runs), out,
                         {.jobs = jobs, .quiet = args.quiet, .again = args.command(out), .command = args.program})
       .code;
@@ -121,7 +136,8 @@ void add_compare(CLI::App& app, Verb& chosen) {
   verb.add_option("--jobs", args->jobs, "Runs at a time (default: one per core, with one thread each; of a --command: 1)")
       ->type_name("N");
   verb.add_flag("--dry-run", args->dry_run,
-                "Print the runs with their steps, parameters and tokens or images; nothing is written");
+                "Print the runs with their steps, parameters and tokens or images, and the time; nothing is written");
+  verb.add_flag("--print-plan", args->print_plan, "Print the plan, to change it and give it to 'cautious study'");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.allow_extras();
   verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return run(*args, verb); }; });

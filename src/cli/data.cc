@@ -75,9 +75,9 @@ int get(const DataArguments& args) {
   std::vector<const data::KnownSet*> sets;
   for (const std::string& name : args.names) sets.push_back(&data::known_set(name));
   for (const data::KnownSet* set : sets) {
-    if (data::fetched(*set, cache)) fmt::print(stderr, "{}: already fetched\n", set->name);
-    data::fetch(*set, cache, [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
-    fmt::print(stderr, "{}: licence: {}\n", set->name, set->licence);
+    if (data::fetched(*set, cache)) base::tell(fmt::format("{}: already fetched\n", set->name));
+    data::fetch(*set, cache, [](const std::string& line) { base::tell(fmt::format("{}\n", line)); });
+    base::tell(fmt::format("{}: licence: {}\n", set->name, set->licence));
     for (const std::filesystem::path& path : data::paths_to_use(*set, cache)) base::print(path.string() + "\n");
   }
   return 0;

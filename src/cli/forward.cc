@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -32,6 +33,8 @@ void add_forwarded(CLI::App& parent, const char* verb_name, const char* line, co
   verb->callback([&chosen, argv, program] {
     chosen = [argv, program]() -> int {
       const std::string path = sibling_program(program).string();
+      // Threads that wait give way soon: on a shared machine, spinning ones take the cores from those that work.
+      if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "10000", 0);
       execv(path.c_str(), argv);
       throw Error(Fault::failure, fmt::format("cannot start {}: {}", path, std::strerror(errno)));
     };

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     add_compare(app, chosen);
     add_study(app, chosen);
     add_reproduce(app, chosen);
+    add_runs(app, chosen);
     add_report(app, chosen);
     add_watch(app, chosen);
     add_replay(app, chosen);

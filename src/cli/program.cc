@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include <csignal>
@@ -22,6 +23,7 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "run/config.h"
 #include "run/provenance.h"
 
 namespace cautious::cli {
@@ -93,9 +95,23 @@ std::string next_command(const CLI::App& app) {
   return fmt::format("; see '{}--help'", name);
 }
 
+// The parser's message about a value, in our words.
+std::string conversion(const std::string& message) {
+  constexpr std::string_view kStart = "Could not convert: ";
+  if (message.find("At Most 1 required") != message.npos) return message.substr(0, message.find(':')) + " is given twice";
+  if (!message.starts_with(kStart)) return message;
+  const std::string rest = message.substr(kStart.size());
+  const std::size_t equal = rest.find(" = ");
+  return equal == rest.npos
+             ? message
+             : fmt::format("{} is {}, not a number", rest.substr(0, equal), base::in_quotes(rest.substr(equal + 3)));
+}
+
 // A failed parse: an unknown option or verb with a suggestion, otherwise the parser's own message.
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = deepest(app);
+  if (error.get_name() == "ArgumentMismatch" || error.get_name() == "ConversionError")
+    return conversion(one_line(error.what()));
   const std::string extra = first_extra(app);
   const std::vector<std::string> verbs = names_in(verb, false);
   if (extra.starts_with("-")) {
@@ -106,7 +122,48 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     return base::unknown("verb", extra, std::vector<std::string_view>(verbs.begin(), verbs.end()));
   if (!extra.empty()) return fmt::format("unexpected argument {}", base::in_quotes(extra));
   if (!verbs.empty()) return fmt::format("which verb? choices: {}", base::join(verbs));
-  return one_line(error.what());
+  return conversion(one_line(error.what()));
+}
+
+// The name with - for _, by which options are equal.
+std::string hyphenated(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+// Options are found whether they are written with - or _; keys of a configuration have _. `--name=` and `help VERB` are what
+// they look like.
+std::vector<std::string> spelled(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  if (!arguments.empty() && arguments[0] == "version") arguments[0] = "--version";
+  const CLI::App* verb = &app;
+  for (std::string& argument : arguments) {
+    if (!argument.starts_with("--")) {
+      const auto verbs = verb->get_subcommands({});
+      const auto found = std::ranges::find(verbs, argument, [](const CLI::App* one) { return one->get_name(); });
+      if (found != verbs.end()) verb = *found;
+      continue;
+    }
+    if (argument == "--") break;
+    const std::size_t equal = std::min(argument.find('='), argument.size());
+    std::string name = argument.substr(0, equal);
+    if (name.find('.') != name.npos) {
+      std::replace(name.begin() + 2, name.end(), '-', '_');
+    } else {
+      const std::vector<std::string> names = names_in(*verb, true);
+      const auto same = std::ranges::find(names, hyphenated(name), hyphenated);
+      if (same != names.end()) name = *same;
+      if (same != names.end() && equal + 1 == argument.size()) {
+        throw Error(Fault::usage, fmt::format("{} is empty; give it a value", name));
+      }
+    }
+    argument.replace(0, equal, name);
+  }
+  return arguments;
 }
 
 volatile std::sig_atomic_t last_signal = 0;
@@ -116,11 +173,16 @@ extern "C" void note(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+void on_signals(void (*act)(int)) {
+  std::signal(SIGINT, act);
+  std::signal(SIGTERM, act);
+  if (std::signal(SIGHUP, act) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+}
+
 enum Exit { kDone = 0, kFailure = 1, kUsage = 2, kData = 3 };
 
 int complain(int code, const std::string& message) {
-  const std::string line = base::error_line(one_line(message));
-  std::fputs(line.c_str(), stderr);  // where that fails there is nobody to tell; the code still says it
+  base::tell(base::error_line(one_line(message)));
   return code;
 }
 
@@ -140,11 +202,17 @@ int run(int argc, char** argv, const char* examples, const std::function<void(CL
   for (CLI::App* verb : app.get_subcommands({})) verb->group("Verbs");
   app.footer(examples);  // after the verbs, which would inherit it
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = spelled(app, argc, argv);
+    std::ranges::reverse(arguments);  // as the parser takes them
+    if (argc == 1) return show(app.help());
+    app.parse(std::move(arguments));
+  } catch (const Error& error) {
+    return complain(kUsage, error.what() + next_command(app));
   } catch (const CLI::CallForHelp&) {
     return show(app.help());
   } catch (const CLI::CallForVersion&) {
-    return show("cautious " CAUTIOUS_VERSION "\n");
+    const run::Provenance here = run::provenance();
+    return show(fmt::format("cautious " CAUTIOUS_VERSION "\ncommit {}, {}\n", here.git, here.compiler));
   } catch (const CLI::ParseError& error) {
     return complain(kUsage, explain(app, error) + next_command(app));
   }
@@ -166,6 +234,7 @@ void fill_closed_descriptors() {
 
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
   fill_closed_descriptors();
+  name_lost_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is an error with a message
   try {
     return run(argc, argv, examples, add_verbs);
@@ -191,6 +260,14 @@ std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& ver
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       }
       const std::vector<std::string_view> choices(names.begin(), names.end());
+      const std::string word = argument.substr(0, argument.find('='));
+      for (const char* const section : {"optimizer", "train", "data", "schedule", "model", "eval"}) {
+        const std::string key = fmt::format("{}.{}", section, hyphenated(word).substr(std::min<std::size_t>(2, word.size())));
+        for (const run::ConfigKey& known : run::config_keys({})) {
+          if (hyphenated(known.name) != key) continue;
+          throw Error(Fault::usage, fmt::format("no option named '{}'; did you mean '--{}'", word, known.name));
+        }
+      }
       throw Error(Fault::usage, argument.starts_with("-")
                                     ? base::unknown("option", argument.substr(0, argument.find('=')), choices)
                                     : fmt::format("unexpected argument {}", base::in_quotes(argument)));
@@ -200,7 +277,14 @@ std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& ver
       throw Error(Fault::usage, fmt::format("{} has no value; write {}=VALUE", base::in_quotes(argument), argument));
     }
     const std::string value = equal == std::string::npos ? arguments[++i] : argument.substr(equal + 1);
-    result.emplace_back(argument.substr(2, equal == std::string::npos ? equal : equal - 2), value);
+    const std::string key = argument.substr(2, equal == std::string::npos ? equal : equal - 2);
+    const auto before = std::ranges::find(result, key, &std::pair<std::string, std::string>::first);
+    constexpr std::array<std::string_view, 4> kLists{"data.path", "data.val_path", "eval.tasks", "lora.targets"};
+    if (before != result.end() && std::ranges::find(kLists, key) != kLists.end()) {  // of others the last decides
+      throw Error(Fault::usage,
+                  fmt::format("--{} is given twice; several values are one list: --{}={},{}", key, key, before->second, value));
+    }
+    result.emplace_back(key, value);
   }
   return result;
 }
@@ -223,11 +307,11 @@ BenchRows::BenchRows(bool json, const std::string& head) : json_(json), live_(is
 }
 
 BenchRows::~BenchRows() {
-  if (live_) fmt::print(stderr, "\033[K");
+  if (live_) base::tell("\033[K");
 }
 
 void BenchRows::measuring(const std::string& what) const {
-  if (live_) fmt::print(stderr, "measuring {}\033[K\r", what);
+  if (live_) base::tell(fmt::format("measuring {}\033[K\r", what));
 }
 
 void BenchRows::print(const std::string& json, const std::string& line) const {
@@ -237,14 +321,10 @@ void BenchRows::print(const std::string& json, const std::string& line) const {
 
 Interruptible::Interruptible() {
   last_signal = 0;
-  std::signal(SIGINT, note);
-  std::signal(SIGTERM, note);
+  on_signals(note);
 }
 
-Interruptible::~Interruptible() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-}
+Interruptible::~Interruptible() { on_signals(SIG_DFL); }
 
 int Interruptible::noted() const { return static_cast<int>(last_signal); }
 

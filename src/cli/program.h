@@ -20,6 +20,9 @@ int run_program(int argc, char** argv, const char* examples, const std::function
 // The exit code of an Error.
 int code_of(Fault fault);
 
+// From now on, a file that is cut short while its memory is read ends the process with a line that names it (lost_file.cc).
+void name_lost_files();
+
 // What is left of a verb's arguments, keys of a run: --section.key=value or --section.key value. Anything else is an Error.
 std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& verb);
 
@@ -50,8 +53,8 @@ struct Interrupted {
   std::string left = "nothing was written";
 };
 
-// Ctrl-C and SIGTERM between steps, so that nothing half-done is left behind: while one exists, the signals are noted instead
-// of ending the process; a second one ends it.
+// Ctrl-C, SIGTERM and a closed terminal (SIGHUP, unless it is ignored, as under nohup) between steps, so that nothing half-done
+// is left behind: while one exists, the signals are noted instead of ending the process; a second one ends it.
 class Interruptible {
  public:
   Interruptible();

@@ -51,7 +51,7 @@ struct ReplayArguments {
 [[noreturn]] void refuse_replay(const std::string& message) { throw Error(Fault::usage, message); }
 
 void say(const ReplayArguments& args, const std::string& line) {
-  if (!args.quiet) fmt::print(stderr, "{}\n", line);
+  if (!args.quiet) base::tell(fmt::format("{}\n", line));
 }
 
 std::string capitalized(std::string text) {

@@ -18,7 +18,9 @@ void add_report(CLI::App& app, Verb& chosen) {
   verb.footer(
       "  cautious report studies/adamw\n"
       "  cautious report runs/first");
-  verb.add_option("DIR", *directory, "Directory of a study or run; the report is written into it")->required()->type_name("");
+  verb.add_option("DIR", *directory, "Directory of a study, of a run or with runs in it; the report is written into it")
+      ->required()
+      ->type_name("");
   verb.callback([&chosen, directory] {
     chosen = [directory] {
       const std::filesystem::path page = study::write_report_of(*directory);

@@ -45,13 +45,6 @@ struct ReproduceArguments {
   }
 };
 
-std::string duration(double hours) {
-  if (hours < 1) return fmt::format("{:.0f} min", std::max(1.0, hours * 60));
-  if (hours < 100) return fmt::format("{:.1f} h", hours);
-  if (hours < 24 * 365) return fmt::format("{:.0f} days", hours / 24);
-  return fmt::format("{:.2g} years", hours / 24 / 365);
-}
-
 // What a plan takes; unknown, and why, where the model that it starts from is not here.
 struct Priced {
   Cost cost = {};
@@ -86,7 +79,7 @@ int list(const ReproduceArguments& args, Scale scale) {
       time = "unknown";
       open += fmt::format("{}: {}\n", name, priced.unknown);
     }
-    if (time.empty()) time = full ? fmt::format("{:.0f} h", hours) : "about " + duration(hours);
+    if (time.empty()) time = full ? fmt::format("{:.0f} h", hours) : "about " + duration_text(hours);
     text += fmt::format(fmt::runtime(kRow), name, all.size(), runs, time, title_of(all));
   }
   text += open;
@@ -109,7 +102,7 @@ int describe(const std::vector<Experiment>& all) {
   for (const Experiment& experiment : all) text += described(experiment);
   base::print(text);
   const std::string line = "nothing was run, because this is the paper's scale; --force runs it on this machine";
-  fmt::print(stderr, "{}", base::error_line(line));
+  base::tell(base::error_line(line));
   return 0;
 }
 
@@ -118,7 +111,7 @@ int run_stages(const Experiment& experiment, study::Plan plan, std::vector<study
                const std::filesystem::path& out, const StudyOptions& options) {
   for (int stage = 1;; ++stage) {
     if (!options.quiet) {
-      fmt::print(stderr, "{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size());
+      base::tell(fmt::format("{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size()));
     }
     const StudyReport done = run_and_report(plan, std::move(runs), out / fmt::format("stage-{}", stage), options);
     if (done.code != 0 || stage == experiment.stages) return done.code;
@@ -134,8 +127,8 @@ int run_one(const Experiment& experiment, const ReproduceArguments& args) {
   std::vector<study::PlannedRun> runs = study::expand(plan);
   if (!args.quiet) {
     const Cost cost = cost_of(experiment, runs);
-    fmt::print(stderr, "{}: {} runs, about {}, into {}\n", experiment.name, cost.runs, duration(cost.core_hours / args.jobs),
-               out.string());
+    base::tell(fmt::format("{}: {} runs, about {}, into {}\n", experiment.name, cost.runs,
+                           duration_text(cost.core_hours / args.jobs), out.string()));
   }
   if (experiment.stages > 1) return run_stages(experiment, plan, std::move(runs), out, options);
   return run_and_report(plan, std::move(runs), out, options).code;
@@ -148,12 +141,20 @@ int run_all(const std::vector<Experiment>& all, const ReproduceArguments& args) 
   return 0;
 }
 
+// The plan's own words about our data are not true of other data.
+void describe_data(std::string& about, const std::string& data) {
+  const std::size_t ours = about.find("Ours:");
+  if (ours != about.npos) about.resize(ours);
+  about += fmt::format("{}Ours: on {}, not on the data that the plan was written for.",
+                       about.empty() || about.back() == ' ' ? "" : " ", data);
+}
+
 int run(const ReproduceArguments& args) {
   const Scale scale = base::named<Scale>("scale", args.scale);
   base::check_range("jobs", args.jobs, {1, 1024, false, false});
   if (args.list) return list(args, scale);
   if (args.name.empty()) {
-    throw Error(Fault::usage, fmt::format("which experiment? choices: {}; see them with: cautious reproduce --list",
+    throw Error(Fault::usage, fmt::format("which experiment? choices: {}; 'cautious reproduce --list' describes them",
                                           base::join(study::reproducible())));
   }
   std::vector<Experiment> all = study::experiments(args.name, scale);
@@ -161,6 +162,8 @@ int run(const ReproduceArguments& args) {
     if (args.data.empty()) continue;
     const auto path = std::ranges::find(experiment.plan.base, "data.path", [](const auto& entry) { return entry.first; });
     path->second = args.data;
+    study::settle_paths(experiment.plan, "");
+    describe_data(experiment.plan.about, args.data);
   }
   return scale == Scale::full && !args.force ? describe(all) : run_all(all, args);
 }

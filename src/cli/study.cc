@@ -24,6 +24,7 @@
 #include "run/run_data.h"
 #include "study/progress.h"
 #include "study/report.h"
+#include "study/reproduce.h"
 #include "study/runner.h"
 
 namespace cautious::cli {
@@ -48,11 +49,13 @@ study::Shard shard_of(const std::string& text) {
 
 int run(const StudyArguments& args) {
   const study::Shard shard = shard_of(args.shard);
-  const study::Plan plan = study::read_plan(args.plan);
+  study::Plan plan = study::read_plan(args.plan);
+  study::settle_paths(plan, std::filesystem::path(args.plan).parent_path());
   std::vector<study::PlannedRun> runs = study::expand(plan);
-  if (args.dry_run) return list_runs(runs, shard);
+  if (args.dry_run) return list_runs(plan, runs, args.jobs, shard);
   if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the study");
   std::string again = fmt::format("cautious study {} --out {}", base::shell_word(args.plan), base::shell_word(args.out));
+  if (args.jobs != default_jobs()) again += fmt::format(" --jobs {}", args.jobs);
   if (!args.shard.empty()) again += " --shard " + args.shard;
   return run_and_report(plan, std::move(runs), args.out,
                         {.jobs = args.jobs, .quiet = args.quiet, .again = again, .shard = shard})
@@ -63,7 +66,7 @@ using study::FinishedRun;
 using study::RunStatus;
 
 // What an error is to a verb that has more to do: said at once.
-void complain(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
+void complain(const std::string& message) { base::tell(base::error_line(message)); }
 
 int complain_of_failed(const study::Results& results, const StudyOptions& options) {
   const auto failed = std::ranges::count(results.runs, RunStatus::failed, &FinishedRun::status);
@@ -86,9 +89,9 @@ bool leaves_rest(const study::Results& results, const StudyOptions& options) {
   }
   if (!open && !awaited) return false;
   if (options.quiet) return true;
-  fmt::print(stderr, "shard {}/{} has made {}; copy the folders runs/ of all shards together, then: {}\n", options.shard.number,
-             options.shard.count, open ? "all of its runs but those that need results of others" : "all of its runs",
-             options.again);
+  base::tell(fmt::format("shard {}/{} has made {}; copy the folders runs/ of all shards together, then: {}\n",
+                         options.shard.number, options.shard.count,
+                         open ? "all of its runs but those that need results of others" : "all of its runs", options.again));
   return true;
 }
 
@@ -96,8 +99,8 @@ bool leaves_rest(const study::Results& results, const StudyOptions& options) {
 // side by side find it ready.
 void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const Interruptible& interruptible) {
   base::LiveLine line(quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
-  std::set<std::tuple<std::vector<std::string>, std::vector<std::string>, double, std::int64_t, std::int64_t, std::string,
-                      std::string, std::int64_t>>
+  std::set<std::tuple<std::vector<std::string>, std::vector<double>, std::vector<std::string>, double, std::int64_t,
+                      std::int64_t, std::string, std::string, std::string, std::int64_t>>
       seen;
   const auto progress = [&](const std::string& what, double fraction) {
     interruptible.check();
@@ -109,8 +112,8 @@ void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const 
     if (data.path.empty()) continue;  // refused by run_study, which names the arm
     const bool image = config.task == run::TaskKind::image;
     const std::int64_t holds = image ? model::classes(config.model.image) : config.model.shape.vocab;
-    if (!seen.insert({data.path, data.val_path, data.val_fraction, data.train_tokens, data.train_images, data.tokenizer,
-                      data.cache, holds})
+    if (!seen.insert({data.path, data.weights, data.val_path, data.val_fraction, data.train_tokens, data.train_images,
+                      data.field, data.tokenizer, data.cache, holds})
              .second)
       continue;
     config.train.threads = default_jobs();
@@ -206,7 +209,14 @@ void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& 
 
 int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
-int list_runs(const std::vector<study::PlannedRun>& runs, const study::Shard& shard) {
+std::string duration_text(double hours) {
+  if (hours < 1) return fmt::format("{:.0f} min", std::max(1.0, hours * 60));
+  if (hours < 100) return fmt::format("{:.1f} h", hours);
+  if (hours < 24 * 365) return fmt::format("{:.0f} days", hours / 24);
+  return fmt::format("{:.2g} years", hours / 24 / 365);
+}
+
+int list_runs(const study::Plan& plan, const std::vector<study::PlannedRun>& runs, int jobs, const study::Shard& shard) {
   std::size_t width = 3;
   for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
   const bool external = runs.front().config.task == run::TaskKind::external;  // their size is not known
@@ -225,7 +235,13 @@ int list_runs(const std::vector<study::PlannedRun>& runs, const study::Shard& sh
     all += run.share * units;
     count += run.share;
   }
-  text += fmt::format("{:.0f} runs{}\n", count, external ? "" : fmt::format(", {} {}", base::count_text(all), unit));
+  text += fmt::format("{:.0f} runs", count);
+  if (!external) text += fmt::format(", {} {}", base::count_text(all), unit);
+  if (!external && shard.count == 1) {
+    text += fmt::format(", about {} with {} at a time", duration_text(study::hours_of(plan, runs, jobs)), jobs);
+  }
+  text += std::ranges::any_of(runs, &study::PlannedRun::candidate) ? "; one less for each seed and arm that chooses no decay\n"
+                                                                   : "\n";
   base::print(text);
   return 0;
 }

@@ -22,8 +22,11 @@ struct StudyOptions {
 // The cores of this machine.
 int default_jobs();
 
-// Prints the runs of a plan, or those of a shard, what they take, and returns 0.
-int list_runs(const std::vector<study::PlannedRun>& runs, const study::Shard& shard = {});
+// "12 min", "3.5 h".
+std::string duration_text(double hours);
+
+// Prints the runs of a plan, or those of a shard, what they take with so many at a time, and returns 0.
+int list_runs(const study::Plan& plan, const std::vector<study::PlannedRun>& runs, int jobs, const study::Shard& shard = {});
 
 struct StudyReport {
   int code = 0;  // to exit with: 0, 1 if runs failed, 130/143 if it was interrupted

@@ -1,13 +1,16 @@
 // `cautious tokenize`: text to token files or to printed ids, and training the tokenizer itself. What is written is a function
 // of the inputs, so an old file is replaced, and appears complete or not at all.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,7 +23,9 @@
 #include "base/text.h"
 #include "cli/program.h"
 #include "cli/verbs.h"
+#include "data/corpus.h"
 #include "data/documents.h"
+#include "data/sets/catalog.h"
 #include "data/tokenizer/bpe_training.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokens.h"
@@ -31,13 +36,15 @@ namespace {
 constexpr const char* kTokenizeExamples =
     "  cautious tokenize --train --vocab 4096 book.txt more.jsonl --out tokenizer.json\n"
     "  cautious tokenize book.txt more.jsonl --tokenizer tokenizer.json --out data.tokens\n"
-    "  cautious tokenize book.txt --tokenizer cl100k_base.tiktoken --ids";
+    "  cautious tokenize book.txt --tokenizer cl100k_base.tiktoken --ids\n"
+    "  xzcat crawl.jsonl.xz | cautious tokenize - --format jsonl --field content --tokenizer bytes --out data.tokens";
 
 constexpr Range kTokenizeThreads{0, 4096, false, false};
+constexpr std::array<std::string_view, 2> kFormats{"text", "jsonl"};  // of standard input
 
 struct TokenizeArguments {
   std::vector<std::string> files;
-  std::string tokenizer, out, vocab = "4096", threads = "0";
+  std::string tokenizer, out, vocab = "4096", threads = "0", field = "text", format;
   bool train = false, ids = false, quiet = false, vocab_given = false;
 };
 
@@ -57,6 +64,17 @@ void check_out(const TokenizeArguments& args) {
   }
 }
 
+// Standard input is read once, and has no name that tells what it is.
+void check_format(const TokenizeArguments& args) {
+  const auto piped = std::count(args.files.begin(), args.files.end(), data::kStandardInput);
+  if (piped > 1) refuse_tokenize("- is given twice, but there is one standard input");
+  if (piped == 1 && args.format.empty())
+    refuse_tokenize("- is standard input, which has no name to tell its format by; give --format text or --format jsonl");
+  if (piped == 0 && !args.format.empty()) refuse_tokenize("--format is for standard input, -; files are read by their names");
+  if (!args.format.empty()) (void)base::index_of_name("format", args.format, kFormats);
+  if (args.field.empty()) refuse_tokenize("--field is empty; give the name of a field, as in --field content");
+}
+
 // What the arguments alone can tell.
 void check_arguments(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
   if (args.train && args.ids) refuse_tokenize("--train and --ids are both given; choose one");
@@ -67,6 +85,7 @@ void check_arguments(const TokenizeArguments& args, bool tokenizer_given, bool o
   if (args.ids && out_given) refuse_tokenize("--ids prints to standard output and cannot be combined with --out");
   if (!args.ids && !out_given) refuse_tokenize("nowhere to write: give --out FILE, or --ids to print");
   if (!args.ids) check_out(args);
+  check_format(args);
 }
 
 int threads_of(const TokenizeArguments& args) {
@@ -76,6 +95,11 @@ int threads_of(const TokenizeArguments& args) {
 
 std::vector<std::filesystem::path> paths_of(const TokenizeArguments& args) { return {args.files.begin(), args.files.end()}; }
 
+// --format is for standard input, and the name of a file tells its own.
+data::DocumentReading reading_of(const TokenizeArguments& args, std::function<void()> waiting) {
+  return {args.field, args.format == "jsonl" ? data::DocumentFormat::jsonl : data::DocumentFormat::text, std::move(waiting)};
+}
+
 base::LiveLine live_line(const TokenizeArguments& args) {
   return base::LiveLine(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
 }
@@ -83,14 +107,15 @@ base::LiveLine live_line(const TokenizeArguments& args) {
 void summarize(const TokenizeArguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {
   if (args.quiet) return;
-  fmt::print(stderr, "{} documents, {} tokens including end-of-document tokens, {} bytes, {:.3f} bytes per token{}\n",
-             documents, tokens, bytes,
-             tokens > documents ? static_cast<double>(bytes) / static_cast<double>(tokens - documents) : 0, where);
+  base::tell(fmt::format("{} documents, {} tokens including end-of-document tokens, {} bytes, {:.3f} bytes per token{}\n",
+                         documents, tokens, bytes,
+                         tokens > documents ? static_cast<double>(bytes) / static_cast<double>(tokens - documents) : 0, where));
 }
 
 int train(const TokenizeArguments& args) {
-  const data::BpeTraining training{base::to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args)};
   const Interruptible interruptible;
+  const data::BpeTraining training{base::to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args),
+                                   reading_of(args, [&] { interruptible.check(); })};
   base::LiveLine line = live_line(args);
   const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double fraction) {
     interruptible.check();
@@ -99,7 +124,7 @@ int train(const TokenizeArguments& args) {
   base::write_atomically(args.out, tokenizer.to_json());
   line.finish();
   if (!args.quiet)
-    fmt::print(stderr, "wrote {}: {} tokens, fingerprint {}\n", args.out, tokenizer.vocab(), tokenizer.fingerprint());
+    base::tell(fmt::format("wrote {}: {} tokens, fingerprint {}\n", args.out, tokenizer.vocab(), tokenizer.fingerprint()));
   return 0;
 }
 
@@ -119,10 +144,13 @@ std::int64_t bytes_of(const data::Tokens& tokens, const data::Tokenizer& tokeniz
 int write(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
   const Interruptible interruptible;
   base::LiveLine line = live_line(args);
-  data::write_tokens(args.out, paths_of(args), tokenizer, threads_of(args), [&](double fraction) {
-    interruptible.check();
-    line.show_fraction(fraction, "tokenizing");
-  });
+  data::write_tokens(
+      args.out, paths_of(args), tokenizer, threads_of(args),
+      [&](double fraction) {
+        interruptible.check();
+        line.show_fraction(fraction, "tokenizing");
+      },
+      reading_of(args, [&] { interruptible.check(); }));
   line.finish();
   if (args.quiet) return 0;
   const auto tokens = data::Tokens::open(args.out);
@@ -135,12 +163,13 @@ int print_ids(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
   std::int64_t documents = 0, tokens = 0, bytes = 0;
   const int threads = threads_of(args);
   for (const std::string& file : args.files) {
-    data::each_document(file, [&](std::string_view text) {
-      const std::vector<data::Token> ids = tokenizer.encode(text, threads);
-      base::print(fmt::format("{}\n", fmt::join(ids, " ")));
-      ++documents;
-      tokens += static_cast<std::int64_t>(ids.size()) + 1;
-      bytes += static_cast<std::int64_t>(text.size());
+    const auto cut = [&](std::string_view text) { return tokenizer.cut(text); };
+    data::each_window(file, reading_of(args, {}), cut, [&](const data::Window& window) {
+      const std::vector<data::Token> ids = tokenizer.encode(window.text, threads, !window.first);
+      base::print(fmt::format("{}{}", fmt::join(ids, " "), window.last ? "\n" : " "));
+      documents += window.last ? 1 : 0;
+      tokens += static_cast<std::int64_t>(ids.size()) + (window.last ? 1 : 0);
+      bytes += static_cast<std::int64_t>(window.text.size());
     });
   }
   summarize(args, documents, tokens, bytes, "");
@@ -151,7 +180,8 @@ int run(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
   check_arguments(args, tokenizer_given, out_given);
   if (args.train) return train(args);
   threads_of(args);
-  const data::Tokenizer tokenizer = data::Tokenizer::named(args.tokenizer);
+  const data::Tokenizer tokenizer =
+      data::Tokenizer::named(data::tokenizer_place(args.tokenizer, "--tokenizer", data::default_cache()).string());
   return args.ids ? print_ids(args, tokenizer) : write(args, tokenizer);
 }
 
@@ -162,17 +192,22 @@ void add_tokenize(CLI::App& app, Verb& chosen) {
   CLI::App& verb = *app.add_subcommand("tokenize", "Convert text to tokens, or train a tokenizer on text.");
   verb.footer(kTokenizeExamples);
   verb.add_option("FILE", args->files,
-                  "Text (one document per file), JSONL (one per line, in its field \"text\"), or either as .gz or .dz")
+                  "Text (one document per file) or JSONL (one per line), either also as .gz, .dz or .zst; Parquet (one per\n"
+                  "row); - for standard input")
       ->required()
       ->type_name("");
   const auto* tokenizer =
       verb.add_option("--tokenizer", args->tokenizer,
                       "bytes; a tokenizer.json; r50k_base, p50k_base, cl100k_base or o200k_base as .tiktoken;\n"
-                      "or a folder with a tokenizer.json or with GPT-2's encoder.json and vocab.bpe")
+                      "a folder with a tokenizer.json or with GPT-2's encoder.json and vocab.bpe; or a fetched one: gpt2-bpe,\n"
+                      "r50k_base, p50k_base, cl100k_base, o200k_base")
           ->type_name("NAME");
   const auto* out = verb.add_option("--out", args->out,
                                     "File to write: tokens, or the tokenizer.json of --train; an existing file is replaced")
                         ->type_name("FILE");
+  verb.add_option("--field", args->field, "Field of JSONL, or column of Parquet, with the text (default: text)")
+      ->type_name("NAME");
+  verb.add_option("--format", args->format, "What standard input is; valid: text, jsonl")->type_name("NAME");
   verb.add_flag("--ids", args->ids, "Print the ids instead, one line per document, without end-of-document tokens");
   verb.add_flag("--train", args->train, "Train a byte-level BPE on the files");
   const auto* vocab =

@@ -25,6 +25,7 @@ void add_export(CLI::App& app, Verb& chosen);
 void add_study(CLI::App& app, Verb& chosen);
 void add_compare(CLI::App& app, Verb& chosen);
 void add_reproduce(CLI::App& app, Verb& chosen);
+void add_runs(CLI::App& app, Verb& chosen);
 void add_report(CLI::App& app, Verb& chosen);
 void add_watch(CLI::App& app, Verb& chosen);
 

@@ -14,9 +14,11 @@
 
 #include <cautious/error.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"
 #include "cli/verbs.h"
+#include "report/page.h"
 #include "report/svg.h"
 #include "study/report.h"
 
@@ -33,14 +35,18 @@ struct WatchArguments {
 
 std::string number_of(const std::string& stamp) { return fmt::format("{:016x}", std::hash<std::string>()(stamp)); }
 
-// Asks every two seconds whether there is something new; a server that is gone is waited for.
 std::string following(std::string page, const std::string& stamp) {
-  const std::string script = fmt::format(
-      "<script>setInterval(() => fetch('/stamp').then((answer) => answer.text()).then((now) => {{ if (now !== '{}') "
-      "location.reload(); }}).catch(() => {{}}), 2000);</script>\n",
-      stamp);
+  const std::string more =
+      fmt::format("<meta name=\"stamp\" content=\"{}\">\n<script>{}</script>\n", stamp, report::kFollowScript);
   const std::size_t end = page.rfind("</body>");
-  return end == std::string::npos ? page + script : page.insert(end, script);
+  return end == std::string::npos ? page + more : page.insert(end, more);
+}
+
+// A page of another machine may point a name of its own to this address (DNS rebinding) and would then be allowed to read the
+// report. Browsers say the name; behind a tunnel the port may be another one.
+bool is_local(const std::string& host) {
+  const std::string name = host.substr(0, host.rfind(':'));
+  return name == kHost || name == "localhost";
 }
 
 // The page of the directory's present files, kept until they change. Requests come from several threads.
@@ -95,6 +101,15 @@ int watch(const WatchArguments& args) {
   base::check_range("--port", args.port, kPorts);
   Watched watched(args.directory);
   httplib::Server server;
+  const std::string policy = report::content_policy();
+  server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& answer) {
+    answer.set_header("Content-Security-Policy", policy);
+    answer.set_header("X-Content-Type-Options", "nosniff");
+    if (is_local(request.get_header_value("Host"))) return httplib::Server::HandlerResponse::Unhandled;
+    answer.status = 403;
+    answer.set_content(fmt::format("the page is http://{}/ on this machine, under no other name\n", kHost), "text/plain");
+    return httplib::Server::HandlerResponse::Handled;
+  });
   server.Get("/", [&](const httplib::Request&, httplib::Response& answer) {
     answer.set_header("Cache-Control", "no-store");
     answer.set_content(watched.page(), "text/html; charset=utf-8");
@@ -108,7 +123,7 @@ int watch(const WatchArguments& args) {
   std::thread serving([&] { server.listen_after_bind(); });
   fmt::print("http://{}:{}/\n", kHost, port);
   std::fflush(stdout);
-  fmt::print(stderr, "watching {}; press Ctrl-C to stop\n", args.directory);
+  base::tell(fmt::format("watching {}; press Ctrl-C to stop\n", args.directory));
   while (interruptible.noted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   server.stop();
   serving.join();
@@ -122,8 +137,10 @@ void add_watch(CLI::App& app, Verb& chosen) {
   CLI::App& verb = *app.add_subcommand("watch", "Serve the report of a study or run as a page that updates itself.");
   verb.footer(
       "  cautious watch studies/adamw\n"
-      "  cautious watch runs/first --port 9000");
-  verb.add_option("DIR", args->directory, "Directory of a study or run; nothing is written")->required()->type_name("");
+      "  cautious watch runs --port 9000      # all runs in a folder, together");
+  verb.add_option("DIR", args->directory, "Directory of a study, of a run or with runs in it; nothing is written")
+      ->required()
+      ->type_name("");
   verb.add_option("--port", args->port, "Port on 127.0.0.1; 0 picks a free one (default: 8765)")->type_name("NUMBER");
   verb.callback([&chosen, args] { chosen = [args] { return watch(*args); }; });
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -16,70 +15,51 @@
 #include <cautious/error.h>
 
 #include "base/text.h"
+#include "data/documents.h"
+#include "data/layout.h"
 #include "data/sets/catalog.h"
 
 namespace cautious::data {
 namespace {
 
 using Path = std::filesystem::path;
-using Files = std::vector<Path>;
 using Progress = std::function<void(const std::string& what, double part)>;
 
 constexpr std::size_t kManyDocuments = 20;
-constexpr std::array<std::string_view, 8> kSuffixes = {".txt", ".text", ".jsonl", ".ndjson", ".gz", ".dz", ".tokens", ".bin"};
 
-// By their names: .tokens and .bin hold tokens, everything else is text (documents.h).
-bool holds_tokens(const Path& file) { return file.extension() == ".tokens" || file.extension() == ".bin"; }
-
-bool known_suffix(const Path& file) {
-  return std::find(kSuffixes.begin(), kSuffixes.end(), file.extension().string()) != kSuffixes.end();
-}
-
-Files files_below(const Path& folder) try {
-  Files files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    const bool hidden = entry.path().filename().string().starts_with('.');
-    if (!hidden && known_suffix(entry.path()) && entry.is_regular_file()) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  if (files.empty())
-    throw Error(Fault::data,
-                fmt::format("{}: a folder without files to read; suffixes: {}", folder.string(), base::join(kSuffixes)));
-  const auto tokens = std::find_if(files.begin(), files.end(), holds_tokens);
-  const auto text = std::find_if_not(files.begin(), files.end(), holds_tokens);
-  if (tokens != files.end() && text != files.end())
-    throw Error(Fault::data,
-                fmt::format("{}: a folder with text ({}) and tokens ({}), perhaps of the same text: name its files",
-                            folder.string(), text->filename().string(), tokens->filename().string()));
-  return files;
-} catch (const std::filesystem::filesystem_error& error) {
-  throw Error(Fault::data, fmt::format("{}: cannot read the folder: {}", folder.string(), error.code().message()));
-}
-
-Files files_of_name(const std::string& name, const std::string& key, const Path& cache) {
+// A file itself, a folder's files or those of a fetched known set, of which only a folder's count by their splits, if wanted.
+Layout layout_of_name(const std::string& name, const std::string& key, const Path& cache, bool by_split) {
+  if (name == kStandardInput)
+    throw Error(Fault::usage, fmt::format("{} is -, but standard input cannot be read again, as when a run continues; make a "
+                                          "file of it: cautious tokenize - --format text --tokenizer bytes --out data.tokens",
+                                          key));
   std::error_code none;
   const auto status = std::filesystem::status(name, none);
-  if (std::filesystem::is_directory(status)) return files_below(name);
-  if (std::filesystem::exists(status)) return {name};
-  return files_below(place_named(name, Content::text, key, cache));
+  if (std::filesystem::is_directory(status)) return by_split ? layout_of(name) : Layout{files_below(name)};
+  if (std::filesystem::exists(status)) return {{name}};
+  return {files_below(place_named(name, Content::text, key, cache))};
 }
 
-// In the order of `names`: a file itself, a folder's files below it with a known suffix, sorted by path, a fetched known set's
-// files. `key` is the configuration's, for messages.
-Files files_of(const std::vector<std::string>& names, const std::string& key, const Path& cache) {
+Files joined(const std::vector<Layout>& layouts, Files Layout::*member) {
+  Files files;
+  for (const Layout& layout : layouts) files.insert(files.end(), (layout.*member).begin(), (layout.*member).end());
+  return files;
+}
+
+// One for each of `names`. `key` is the configuration's, for messages.
+std::vector<Layout> layouts_of(const std::vector<std::string>& names, const std::string& key, const Path& cache,
+                               bool by_split) {
   if (names.empty())
     throw Error(Fault::usage, fmt::format("{} is empty; it takes files, folders or the name of a set of `cautious data`", key));
-  Files files;
+  std::vector<Layout> layouts;
+  for (const std::string& name : names) layouts.push_back(layout_of_name(name, key, cache, by_split));
   std::set<Path> seen;
-  for (const std::string& name : names) {
-    for (Path& file : files_of_name(name, key, cache)) {
-      std::error_code none;
-      if (!seen.insert(std::filesystem::weakly_canonical(file, none)).second)
-        throw Error(Fault::usage, fmt::format("{} names {} twice", key, file.string()));
-      files.push_back(std::move(file));
-    }
+  for (const Path& file : joined(layouts, &Layout::train)) {
+    std::error_code none;
+    if (!seen.insert(std::filesystem::weakly_canonical(file, none)).second)
+      throw Error(Fault::usage, fmt::format("{} names {} twice", key, file.string()));
   }
-  return files;
+  return layouts;
 }
 
 std::string in_words(const Files& files) {
@@ -113,7 +93,7 @@ std::vector<Stream::Piece> pieces_of(const Files& files, const CorpusSpec& spec,
       const auto tell = [&](double part) {
         if (progress) progress("tokenizing " + in_words(texts), part);
       };
-      tokens = tokens_of(texts, tokenizer, spec.cache, spec.threads, tell);
+      tokens = tokens_of(texts, spec.field, tokenizer, spec.cache, spec.threads, tell);
       next = end;
     }
     check_tokenizer(*tokens, tokenizer, tokenizer_name);
@@ -164,7 +144,12 @@ std::string split_in_words(const std::vector<std::int64_t>& documents, std::int6
                      within == 0 ? "" : fmt::format(" token {}", within));
 }
 
-Corpus split(const std::vector<Stream::Piece>& pieces, const Files& files, double fraction) {
+struct CorpusParts {
+  std::vector<Stream::Piece> train, validation;
+  std::string split;
+};
+
+CorpusParts split(const std::vector<Stream::Piece>& pieces, const Files& files, double fraction) {
   base::check_range("data.val_fraction", fraction, {0, 1, true, true});
   const std::int64_t size = size_of(pieces);
   const auto documents = beginnings(pieces);
@@ -180,29 +165,78 @@ Corpus split(const std::vector<Stream::Piece>& pieces, const Files& files, doubl
   const auto part = [&](const char* which) {
     return fmt::format("data.val_fraction {} of the {} tokens of {} leaves {} data", fraction, size, in_words(files), which);
   };
-  return {checked(Stream(std::move(before)), part("training")), checked(Stream(std::move(after)), part("validation")),
-          split_in_words(documents, cut, size, files)};
+  (void)checked(Stream(before), part("training"));
+  (void)checked(Stream(after), part("validation"));
+  return {std::move(before), std::move(after), split_in_words(documents, cut, size, files)};
 }
 
-void check_apart(const Files& training, const Files& validation) {
+// `where` the validation files are.
+void check_apart(const Files& training, const Files& validation, const char* where) {
   std::set<std::filesystem::path> seen;
   std::error_code none;
   for (const auto& file : training) seen.insert(std::filesystem::weakly_canonical(file, none));
   for (const auto& file : validation) {
     if (seen.contains(std::filesystem::weakly_canonical(file, none)))
       throw Error(Fault::usage,
-                  fmt::format("{} is in data.path and in data.val_path; name the training files without it", file.string()));
+                  fmt::format("{} is in data.path and in {}; name the training files without it", file.string(), where));
   }
 }
 
+// "the validation split, 2 files (validation-0.parquet to validation-1.parquet)".
+std::string held_in_words(const std::vector<Layout>& layouts, const Files& held_out) {
+  std::size_t left_out = 0;
+  std::string split;
+  for (const Layout& layout : layouts) {
+    left_out += layout.left_out;
+    if (layout.held == Split::none) continue;
+    const std::string_view name = layout.held == Split::test ? "test" : "validation";
+    if (split.find(name) == split.npos) split += fmt::format("{}{}", split.empty() ? "" : " and ", name);
+  }
+  const std::string rest = left_out == 0   ? ""
+                           : left_out == 1 ? "; 1 file of no split or of another is left out"
+                                           : fmt::format("; {} files of no split or of another are left out", left_out);
+  return fmt::format("the {} split, {}{}", split, in_words(held_out), rest);
+}
+
+// Of one stream, whatever number of names it has. `held_out` is data.val_path's; empty: the files' own split, or else their
+// end.
+CorpusParts parts_of(const std::vector<Layout>& layouts, const Files& held_out, const CorpusSpec& spec,
+                     const Tokenizer& tokenizer, const Progress& progress) {
+  const Files files = joined(layouts, &Layout::train), own = joined(layouts, &Layout::held_out);
+  std::vector<Stream::Piece> pieces = pieces_of(files, spec, tokenizer, progress);
+  if (!held_out.empty()) return {std::move(pieces), {}, ""};
+  if (own.empty()) return split(pieces, files, spec.val_fraction);
+  return {std::move(pieces), pieces_of(own, spec, tokenizer, progress), held_in_words(layouts, own)};
+}
+
 Corpus open_whole(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
-  const Files files = files_of(spec.path, "data.path", spec.cache);
-  if (spec.val_path.empty()) return split(pieces_of(files, spec, tokenizer, progress), files, spec.val_fraction);
-  const Files held_out = files_of(spec.val_path, "data.val_path", spec.cache);
-  check_apart(files, held_out);
-  return {checked(Stream(pieces_of(files, spec, tokenizer, progress)), "data.path has a stream"),
-          checked(Stream(pieces_of(held_out, spec, tokenizer, progress)), "data.val_path has a stream"),
-          "all of " + in_words(held_out)};
+  const std::vector<Layout> layouts = layouts_of(spec.path, "data.path", spec.cache, true);
+  const Files training = joined(layouts, &Layout::train);
+  Files held_out;
+  if (!spec.val_path.empty()) held_out = joined(layouts_of(spec.val_path, "data.val_path", spec.cache, false), &Layout::train);
+  check_apart(training, held_out, "data.val_path");
+  if (held_out.empty()) check_apart(training, joined(layouts, &Layout::held_out), "a folder's validation split");
+  if (!spec.weights.empty() && spec.weights.size() != layouts.size())
+    throw Error(Fault::usage, fmt::format("data.weights is a list of {}, data.path one of {}; give one weight for each entry",
+                                          spec.weights.size(), layouts.size()));
+  CorpusParts all;
+  std::vector<Share> shares;
+  for (std::size_t i = 0; i < spec.weights.size(); ++i) {
+    CorpusParts parts = parts_of({layouts[i]}, held_out, spec, tokenizer, progress);
+    shares.push_back({spec.path[i], spec.weights[i], checked(Stream(parts.train), spec.path[i] + " has a stream")});
+    all.train.insert(all.train.end(), parts.train.begin(), parts.train.end());
+    all.validation.insert(all.validation.end(), parts.validation.begin(), parts.validation.end());
+    all.split += fmt::format("{}{}", i == 0 ? "" : ", then ", parts.split);
+  }
+  if (spec.weights.empty()) all = parts_of(layouts, held_out, spec, tokenizer, progress);
+  if (!held_out.empty()) {
+    all.validation = pieces_of(held_out, spec, tokenizer, progress);
+    all.split = "all of " + in_words(held_out);
+  }
+  return {checked(Stream(std::move(all.train)), "data.path has a stream"),
+          checked(Stream(std::move(all.validation)),
+                  spec.val_path.empty() ? "the validation split has a stream" : "data.val_path has a stream"),
+          std::move(all.split), std::move(shares)};
 }
 
 }  // namespace
@@ -210,6 +244,9 @@ Corpus open_whole(const CorpusSpec& spec, const Tokenizer& tokenizer, const Prog
 Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
   Corpus corpus = open_whole(spec, tokenizer, progress);
   if (spec.train_tokens == 0) return corpus;
+  if (!spec.weights.empty())
+    throw Error(Fault::usage,
+                "data.train_tokens takes the first tokens of one stream, but data.weights makes several; unset one");
   if (spec.train_tokens < 2 || spec.train_tokens > corpus.train.size()) {
     throw Error(Fault::usage,
                 fmt::format("data.train_tokens is {}, but there are {} training tokens; valid: 0 for all, or 2 to {}",
@@ -220,7 +257,7 @@ Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Pro
 }
 
 Stream open_stream(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
-  const Files files = files_of(spec.path, "--data", spec.cache);
+  const Files files = joined(layouts_of(spec.path, "--data", spec.cache, false), &Layout::train);
   return checked(Stream(pieces_of(files, spec, tokenizer, progress, "the model's tokenizer")),
                  in_words(files) + " has a stream");
 }

@@ -1,22 +1,31 @@
-// Text is checked as a whole before any of it is handed out.
+// Text is checked before it is handed out.
 #include "data/documents.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <cautious/error.h>
 #include "base/files.h"
-#include "base/gzip.h"
+#include "base/input_file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/utf8_stream.h"
+#include "data/parquet/parquet.h"
 
 namespace cautious::data {
 namespace {
+
+constexpr std::size_t kTextStep = std::size_t{1} << 20;     // bytes that are read at a time
+constexpr std::size_t kWindow = std::size_t{16} << 20;      // a shorter document is never cut
+constexpr std::size_t kLongestLine = std::size_t{1} << 28;  // bytes
 
 // True if all eight bytes are 1..127.
 bool plain_ascii(const char* eight) {
@@ -40,47 +49,81 @@ std::size_t first_bad(std::string_view text) {
   return text.size();
 }
 
-void check_text(std::string_view text, const std::string& file, bool compressed) {
-  const std::size_t bad = first_bad(text);
-  if (bad == text.size()) return;
-  const std::string hint =
-      compressed ? fmt::format("zcat {} | iconv -f LATIN1 -t UTF-8", file) : fmt::format("iconv -f LATIN1 -t UTF-8 {}", file);
-  base::refuse_content(
-      file, fmt::format("not UTF-8 text: byte 0x{:02x} at byte {}{}; if it is text in another encoding, convert it: {}",
-                        static_cast<unsigned char>(text[bad]), bad, compressed ? " of the decompressed text" : "", hint));
-}
+using Path = std::filesystem::path;
 
-bool is_gzip_name(const std::filesystem::path& path) { return path.extension() == ".gz" || path.extension() == ".dz"; }
+bool is_gzip_name(const Path& path) { return path.extension() == ".gz" || path.extension() == ".dz"; }
+bool is_packed_name(const Path& path) { return is_gzip_name(path) || path.extension() == ".zst"; }
 
 // The end of its name, before .gz: ".jsonl".
-std::string inner_suffix(const std::filesystem::path& path) {
-  return (is_gzip_name(path) ? path.stem() : path).extension().string();
-}
+std::string inner_suffix(const Path& path) { return (is_packed_name(path) ? path.stem() : path).extension().string(); }
 
-// The file's text, decompressed and checked. The view is of the file or of `content`.
-struct OpenText {
-  explicit OpenText(const std::filesystem::path& path) : mapped(path) {
-    const std::string file = path.string(), suffix = path.extension().string();
-    const bool compressed = base::is_gzip(mapped.bytes());
-    if (mapped.bytes().empty()) base::refuse_content(file, "is empty");
-    if (is_gzip_name(path) && !compressed) {
-      base::refuse_content(file, fmt::format("not a gzip file, though its name ends in {}", suffix));
-    }
-    text = {reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()};
-    if (compressed) text = content = base::gunzip(mapped.bytes(), file);
-    check_text(text, file, compressed);
-    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-    if (text.empty()) base::refuse_content(file, "is empty");
+bool is_lines_name(const Path& path) { return inner_suffix(path) == ".jsonl" || inner_suffix(path) == ".ndjson"; }
+
+// A file's text, decompressed and checked, as it comes: without a byte order mark, and never ending within a character.
+class TextStream {
+ public:
+  TextStream(const Path& path, const std::function<void()>& waiting)
+      : stream_(path == kStandardInput ? base::InputFile::standard_input(waiting) : base::InputFile(path)) {
+    const bool gzip = stream_.format() == base::InputStream::Format::gzip;
+    const bool zstd = stream_.format() == base::InputStream::Format::zstd;
+    more();
+    if (ended_ && text_.empty()) base::refuse_content(name(), "is empty");
+    if (path != kStandardInput && ((is_gzip_name(path) && !gzip) || (path.extension() == ".zst" && !zstd)))
+      base::refuse_content(name(), fmt::format("not a {} file, though its name ends in {}",
+                                               is_gzip_name(path) ? "gzip" : "zstd", path.extension().string()));
+    check();
+    if (text_.starts_with("\xef\xbb\xbf")) start_ = 3;
+    if (ended_ && text_.size() == start_) base::refuse_content(name(), "is empty");
   }
-  OpenText(const OpenText&) = delete;
-  OpenText& operator=(const OpenText&) = delete;
 
-  base::MappedFile mapped;
-  std::string content;
-  std::string_view text;
+  const std::string& name() const { return stream_.name(); }
+  bool ended() const { return ended_; }  // read() has the rest
+  std::string_view text() const { return std::string_view(text_).substr(start_, checked_ - start_); }
+  void take(std::size_t count) { start_ += count; }
+  // More of it behind what is there.
+  void read() {
+    text_.erase(0, start_);
+    before_ += start_;
+    checked_ -= start_;
+    start_ = 0;
+    more();
+    check();
+  }
+
+ private:
+  void more() {
+    const std::size_t size = text_.size();
+    text_.resize(size + kTextStep);
+    text_.resize(size + stream_.next(std::span(text_).subspan(size)));
+    ended_ = text_.size() < size + kTextStep;
+  }
+
+  void check() {
+    checked_ += first_bad(std::string_view(text_).substr(checked_));
+    const std::size_t left = text_.size() - checked_;
+    if (left == 0 || (left < 4 && !ended_)) return;  // a character of which more is to come
+    const std::string where = base::shell_word(name());
+    std::string packed, convert = "iconv -f LATIN1 -t UTF-8";
+    if (stream_.format() == base::InputStream::Format::plain) {
+      if (name() != "standard input") convert += " " + where;
+    } else {
+      packed = " of the decompressed text";
+      convert =
+          fmt::format("{} {} | {}", stream_.format() == base::InputStream::Format::gzip ? "zcat" : "zstdcat", where, convert);
+    }
+    base::refuse_content(
+        name(), fmt::format("not UTF-8 text: byte 0x{:02x} at byte {}{}; if it is text in another encoding, convert it: {}",
+                            static_cast<unsigned char>(text_[checked_]), before_ + checked_, packed, convert));
+  }
+
+  base::InputStream stream_;
+  std::string text_;  // of which [start_, checked_) is given out
+  std::size_t start_ = 0, checked_ = 0, before_ = 0;
+  bool ended_ = false;
 };
 
 nlohmann::json object_of_line(std::string_view line, const std::string& where) {
+  if (!base::is_shallow(line)) base::refuse_content(where, "JSON that is nested too deeply");
   nlohmann::json object;
   try {
     object = nlohmann::json::parse(line);
@@ -93,70 +136,110 @@ nlohmann::json object_of_line(std::string_view line, const std::string& where) {
 
 using EachObject = std::function<void(const nlohmann::json& object, const std::string& where)>;
 
-void each_line(std::string_view text, const std::string& file, const EachObject& each) {
-  bool any = false;
-  for (std::int64_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    const std::string where = fmt::format("{}: line {}", file, number);
-    each(object_of_line(line, where), where);
-    any = true;
+// The next line without its end; none after the last. A view of the stream's text.
+std::optional<std::string_view> next_line(TextStream& stream, std::int64_t number) {
+  for (std::size_t looked = 0;;) {
+    const std::string_view text = stream.text();
+    const std::size_t end = text.find('\n', looked);
+    if (end != text.npos || stream.ended()) {
+      if (text.empty()) return std::nullopt;
+      stream.take(end == text.npos ? text.size() : end + 1);
+      return text.substr(0, end);
+    }
+    looked = text.size();
+    if (looked > kLongestLine)
+      base::refuse_content(fmt::format("{}: line {}", stream.name(), number),
+                           fmt::format("more than {} bytes without an end of line", kLongestLine));
+    stream.read();
   }
-  if (!any) base::refuse_content(file, "has no documents, only blank lines");
 }
 
-void each_entry(std::string_view text, const std::string& file, const EachObject& each) {
+void each_line(TextStream& stream, const EachObject& each) {
+  bool any = false;
+  std::int64_t number = 1;
+  while (const auto line = next_line(stream, number)) {
+    const std::string where = fmt::format("{}: line {}", stream.name(), number++);
+    if (line->find_first_not_of(" \t\r") == line->npos) continue;
+    each(object_of_line(*line, where), where);
+    any = true;
+  }
+  if (!any) base::refuse_content(stream.name(), "has no documents, only blank lines");
+}
+
+void each_entry(TextStream& stream, const EachObject& each) {
+  while (!stream.ended()) stream.read();
+  if (!base::is_shallow(stream.text())) base::refuse_content(stream.name(), "JSON that is nested too deeply");
   nlohmann::json list;
   try {
-    list = nlohmann::json::parse(text);
+    list = nlohmann::json::parse(stream.text());
   } catch (const nlohmann::json::parse_error& error) {
-    base::refuse_content(file, fmt::format("not JSON near byte {}", error.byte));
+    base::refuse_content(stream.name(), fmt::format("not JSON near byte {}", error.byte));
   }
-  if (!list.is_array() || list.empty()) base::refuse_content(file, "not a list of JSON objects");
+  if (!list.is_array() || list.empty()) base::refuse_content(stream.name(), "not a list of JSON objects");
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string where = fmt::format("{}: entry {}", file, i + 1);
+    const std::string where = fmt::format("{}: entry {}", stream.name(), i + 1);
     if (!list[i].is_object()) base::refuse_content(where, fmt::format("a JSON {}, not an object", list[i].type_name()));
     each(list[i], where);
   }
 }
 
+using Cut = std::function<std::size_t(std::string_view text)>;
+
+// Where no cut is found, it is looked for again when the text is twice as long.
+void each_window_of(TextStream& stream, const Cut& cut, const std::function<void(const Window&)>& each) {
+  bool first = true;
+  for (std::size_t wanted = kWindow;;) {
+    while (!stream.ended() && stream.text().size() < wanted) stream.read();
+    const std::string_view text = stream.text();
+    const std::size_t size = stream.ended() ? text.size() : cut(text);
+    wanted = size == 0 ? 2 * wanted : kWindow;
+    if (size == 0 && !stream.ended()) continue;
+    each({text.substr(0, size), std::exchange(first, false), stream.ended()});
+    stream.take(size);
+    if (stream.ended()) return;
+  }
+}
+
 }  // namespace
 
-const nlohmann::json& field_of(const nlohmann::json& object, const char* name, const std::string& where) {
+const nlohmann::json& field_of(const nlohmann::json& object, const std::string& name, const std::string& where) {
   const auto field = object.find(name);
   if (field != object.end()) return *field;
   std::string fields;
   for (const auto& item : object.items()) {
     fields += fmt::format("{}{}", fields.empty() ? "" : ", ", base::in_quotes(item.key()));
   }
-  base::refuse_content(where, fmt::format("no field '{}'; fields: {}", name, fields.empty() ? "none" : fields));
+  base::refuse_content(where, fmt::format("no field {}; fields: {}", base::in_quotes(name), fields.empty() ? "none" : fields));
 }
 
-const std::string& text_of(const nlohmann::json& object, const char* name, const std::string& where) {
+const std::string& text_of(const nlohmann::json& object, const std::string& name, const std::string& where) {
   const nlohmann::json& field = field_of(object, name, where);
   if (field.is_string()) return field.get_ref<const std::string&>();
-  base::refuse_content(where, fmt::format("field '{}' is of type {}, not a string", name, field.type_name()));
+  base::refuse_content(where, fmt::format("field {} is of type {}, not a string", base::in_quotes(name), field.type_name()));
 }
 
-bool has_objects(const std::filesystem::path& file) {
-  const std::string suffix = inner_suffix(file);
-  return suffix == ".json" || suffix == ".jsonl" || suffix == ".ndjson";
+bool has_objects(const Path& file) { return is_lines_name(file) || inner_suffix(file) == ".json"; }
+
+void each_object(const Path& file, const EachObject& each) {
+  TextStream stream(file, {});
+  (inner_suffix(file) == ".json" ? each_entry : each_line)(stream, each);
 }
 
-void each_object(const std::filesystem::path& file, const EachObject& each) {
-  const OpenText open(file);
-  (inner_suffix(file) == ".json" ? each_entry : each_line)(open.text, file.string(), each);
+void each_window(const Path& path, const DocumentReading& reading, const Cut& cut,
+                 const std::function<void(const Window&)>& each) {
+  if (path.extension() == ".parquet")
+    return each_parquet_text(path, reading.field, [&](std::string_view text) { each({text, true, true}); });
+  TextStream stream(path, reading.waiting);
+  const bool lines = path == kStandardInput ? reading.format == DocumentFormat::jsonl : is_lines_name(path);
+  if (!lines) return each_window_of(stream, cut, each);
+  each_line(stream, [&](const nlohmann::json& object, const std::string& where) {
+    each({text_of(object, reading.field, where), true, true});
+  });
 }
 
-void each_document(const std::filesystem::path& path, const std::function<void(std::string_view text)>& each) {
-  const std::string suffix = inner_suffix(path);
-  if (suffix == ".jsonl" || suffix == ".ndjson") {
-    each_object(path, [&](const nlohmann::json& object, const std::string& where) { each(text_of(object, "text", where)); });
-  } else {
-    each(OpenText(path).text);
-  }
+void each_document(const Path& path, const std::function<void(std::string_view text)>& each, const DocumentReading& reading) {
+  each_window(
+      path, reading, [](std::string_view) { return std::size_t{0}; }, [&](const Window& window) { each(window.text); });
 }
 
 }  // namespace cautious::data

@@ -38,18 +38,12 @@ class TokenWriter {
     width_ = start.width;
     if (const auto first = tokenizer.beginning()) beginning_.push_back(*first);
     file_.write(std::as_bytes(std::span(&start, 1)));
-    const auto& lengths = tokenizer.lengths();
-    single_bytes_ = std::all_of(lengths.begin(), lengths.end(), [](auto length) { return length <= 1; });
   }
 
-  void add(std::string_view document) {
-    if (document.size() >= kBatchBytes) {
-      flush();
-      add_large(document);
-      return;
-    }
-    waiting_bytes_ += document.size();
-    waiting_.emplace_back(document);
+  void add(const Window& window) {
+    if (!window.first || !window.last || window.text.size() >= kBatchBytes) return add_large(window);
+    waiting_bytes_ += window.text.size();
+    waiting_.emplace_back(window.text);
     if (waiting_bytes_ >= kBatchBytes) flush();
   }
 
@@ -64,16 +58,14 @@ class TokenWriter {
   }
 
  private:
-  // A token that is one byte cannot reach over a cut; otherwise only whole documents give the right tokens.
-  void add_large(std::string_view document) {
-    documents_.push_back(end_.tokens);
-    append(beginning_);
-    for (const std::size_t step = single_bytes_ ? kBatchBytes : document.size(); !document.empty();) {
-      const std::string_view part = document.substr(0, step);
-      append(tokenizer_.encode(part, threads_));
-      document.remove_prefix(part.size());
+  void add_large(const Window& window) {
+    flush();
+    if (window.first) {
+      documents_.push_back(end_.tokens);
+      append(beginning_);
     }
-    append(std::vector<Token>{tokenizer_.document_end()});
+    append(tokenizer_.encode(window.text, threads_, !window.first));
+    if (window.last) append(std::vector<Token>{tokenizer_.document_end()});
   }
 
   void flush() {
@@ -117,7 +109,6 @@ class TokenWriter {
   int threads_;
   base::AtomicFile file_;
   std::uint64_t width_ = 0;
-  bool single_bytes_ = false;
   std::vector<std::string> waiting_;
   std::size_t waiting_bytes_ = 0;
   std::vector<std::uint64_t> documents_;
@@ -168,8 +159,9 @@ std::shared_ptr<const Tokens> cached(const std::filesystem::path& file, const To
 }  // namespace
 
 void write_tokens(const std::filesystem::path& to, const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
-                  int threads, const std::function<void(double part)>& progress) {
+                  int threads, const std::function<void(double part)>& progress, const DocumentReading& reading) {
   if (files.empty()) throw Error(Fault::usage, fmt::format("{}: no text files to make tokens of", to.string()));
+  const bool piped = std::find(files.begin(), files.end(), kStandardInput) != files.end();
   double all = 0, before = 0;
   for (const auto& file : files) all += bytes_of(file);
   TokenWriter writer(to, tokenizer, threads);
@@ -177,29 +169,32 @@ void write_tokens(const std::filesystem::path& to, const std::vector<std::filesy
   for (const auto& file : files) {
     const double size = bytes_of(file);
     double within = 0;  // of a compressed file this is more than its size
-    each_document(file, [&](std::string_view text) {
-      writer.add(text);
-      within += static_cast<double>(text.size());
-      const double part = (before + std::min(within, size)) / all;
-      if (progress && part >= told + 1e-3) progress(told = part);
+    const auto cut = [&](std::string_view text) { return tokenizer.cut(text); };
+    each_window(file, reading, cut, [&](const Window& window) {
+      writer.add(window);
+      within += static_cast<double>(window.text.size());
+      const double part = all > 0 ? (before + std::min(within, size)) / all : 0;
+      if (progress && (part >= told + 1e-3 || piped)) progress(told = part);
     });
     before += size;
   }
+  if (progress && piped) progress(told);  // an interrupt ends a pipe too, which must not look like all of it
   writer.finish();
   if (progress && told < 1) progress(1);
 }
 
-std::shared_ptr<const Tokens> tokens_of(const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
-                                        const std::filesystem::path& cache, int threads,
+std::shared_ptr<const Tokens> tokens_of(const std::vector<std::filesystem::path>& files, const std::string& field,
+                                        const Tokenizer& tokenizer, const std::filesystem::path& cache, int threads,
                                         const std::function<void(double part)>& progress) {
   base::Sha256 hash;
   hash.add("cautious tokens 1\n" + tokenizer.fingerprint() + "\n");
+  if (field != DocumentReading{}.field) hash.add(fmt::format("field {} {}\n", field.size(), field));
   for (const auto& file : files) hash.add(identity_of(file));
   const auto folder = cache / "tokens";
   const auto file_of_cache = folder / (hash.hex() + ".tokens");
   if (auto tokens = cached(file_of_cache, tokenizer)) return tokens;
   make_cache_folder(folder);
-  write_tokens(file_of_cache, files, tokenizer, threads, progress);
+  write_tokens(file_of_cache, files, tokenizer, threads, progress, {.field = field});
   return Tokens::open(file_of_cache);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "data/documents.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace cautious::data {
@@ -38,16 +39,16 @@ class Tokens {
   std::unique_ptr<Parts> parts_;
 };
 
-// Text, JSONL and .gz files (documents.h) as one of our token files: every document followed by the tokenizer's document_end.
-// The file appears complete or not at all. `progress` gets the part done, 0..1.
+// Files of text (documents.h) as one of our token files: every document followed by the tokenizer's document_end. The file
+// appears complete or not at all. `progress` gets the part done, 0..1.
 void write_tokens(const std::filesystem::path& to, const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
-                  int threads, const std::function<void(double part)>& progress);
+                  int threads, const std::function<void(double part)>& progress, const DocumentReading& reading = {});
 
-// Tokens of text files from the cache: cache/tokens/HASH.tokens, where HASH is over the tokenizer's fingerprint and the files'
-// paths, sizes and times of change. Made if they are not there or damaged; any number of processes may do this at once. A cache
-// that cannot be written is an Error(Fault::failure) that names data.cache.
-std::shared_ptr<const Tokens> tokens_of(const std::vector<std::filesystem::path>& files, const Tokenizer& tokenizer,
-                                        const std::filesystem::path& cache, int threads,
+// Tokens of text files from the cache: cache/tokens/HASH.tokens, where HASH is over the tokenizer's fingerprint, the field and
+// the files' paths, sizes and times of change. Made if they are not there or damaged; any number of processes may do this at
+// once. A cache that cannot be written is an Error(Fault::failure) that names data.cache.
+std::shared_ptr<const Tokens> tokens_of(const std::vector<std::filesystem::path>& files, const std::string& field,
+                                        const Tokenizer& tokenizer, const std::filesystem::path& cache, int threads,
                                         const std::function<void(double part)>& progress);
 
 }  // namespace cautious::data

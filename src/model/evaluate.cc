@@ -122,7 +122,7 @@ Evaluation evaluate(Transformer& model, const Windows& set, std::int64_t batch, 
       const at::Tensor hidden = model.hidden(part(tokens), part(starts));
       std::ranges::copy(judge_all(model, hidden, outputs + from * set.length), own);
     }
-    if (share.ranks > 1) share.exchange(pieces);
+    if (share.ranks > 1) share.exchange(pieces, {});
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (outputs[i] < 0) continue;
       nats += rows[i].nats;

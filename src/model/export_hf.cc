@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
@@ -139,7 +138,7 @@ void export_hf(const Export& model, const std::filesystem::path& out, std::uint6
   check_out_is_new(out);
   const std::filesystem::path target = std::filesystem::absolute(out).lexically_normal();
   const std::filesystem::path place = target.has_filename() ? target : target.parent_path();
-  const base::AsideFolder aside(place.parent_path() / fmt::format(".{}.tmp-{}", place.filename().string(), ::getpid()));
+  const base::AsideFolder aside(place);
   write_descriptions(model, aside.path());
   write_weights(model, aside.path(), most_bytes);
   aside.sync();

@@ -109,6 +109,7 @@ struct Optimizer::Parts {
   // Scratch of step(), kept so that a step allocates nothing after the first (a singular value decomposition does).
   optim::Plan plan, whole_plan;            // of all slots taking part; of the whole-tensor ones among them
   std::vector<char> taking_part, planned;  // this step; when the plans were made
+  std::size_t jobs_done = 0;               // of plan, in this step
   std::vector<optim::Coefficients> coefficients;
   std::vector<const optim::Coefficients*> shared;  // per slot
   std::vector<optim::Move> moves;                  // per slot: a copy, where something is the slot's own
@@ -126,9 +127,8 @@ struct Optimizer::Parts {
   bool is_own(const optim::Chunk& chunk) const { return chunk.owner == options.share.rank; }
   // Slices of slots that have none yet.
   void deal(const std::vector<std::size_t>& fresh);
-  // Brings what other ranks counted, or how far they moved x, here.
-  void exchange_counts();
-  void exchange_moves();
+  // What the chunks' sums are, from the ranks that made them.
+  void add_counts(std::vector<Piece>& pieces);
   // Slices, moments, low halves and workspaces of slots that have none yet.
   void ensure_state();
   // The gradients' sums of squares and non-finite counts, into report.tensors.
@@ -138,6 +138,10 @@ struct Optimizer::Parts {
   void resolve(const StepInput& input);
   // The chunks of a job: all of the step, or stage 1 of whole-tensor slots.
   void run_job(const optim::Job& job);
+  // The jobs of slots before that one, unless they were run in this step.
+  void move_until(std::size_t slot);
+  void move_all();  // all jobs and the whole tensors
+  void move_with_others();
   // Lists and memory of whole-tensor slots, after whole_plan was made.
   void plan_whole_tensors();
   // Directions, gates and clipping of whole-tensor slots, then their stage 2.

@@ -1,6 +1,7 @@
 // Which rank moves what, and how the ranks come to know it. Elementwise tensors are cut between chunks, so that a chunk's sums
 // are made by one rank and added up in the same order as in one process; tensors that must be seen whole stay whole.
 #include <algorithm>
+#include <utility>
 
 #include "optim/parts.h"
 #include "optim/polar.h"
@@ -72,9 +73,7 @@ void Optimizer::Parts::deal(const std::vector<std::size_t>& fresh) {
   }
 }
 
-void Optimizer::Parts::exchange_counts() {
-  if (options.share.ranks == 1) return;
-  std::vector<Piece> pieces;
+void Optimizer::Parts::add_counts(std::vector<Piece>& pieces) {
   const auto add = [&](const optim::Plan& of, kernels::Counted* first) {
     for (std::size_t c = 0; c < of.chunks.size(); ++c) {
       if (c > 0 && of.chunks[c].owner == of.chunks[c - 1].owner) {
@@ -86,20 +85,37 @@ void Optimizer::Parts::exchange_counts() {
   };
   add(plan, counted.data());
   add(whole_plan, counted.data() + plan.chunks.size());
-  options.share.exchange(pieces);
 }
 
-void Optimizer::Parts::exchange_moves() {
-  if (options.share.ranks == 1) return;
+// Tensor by tensor, so that the first travel while the next are moved; whole tensors, which are moved together, and what was
+// counted come last.
+void Optimizer::Parts::move_with_others() {
   std::vector<Piece> pieces;
-  for (std::size_t s = 0; s < slots.size(); ++s) {
-    if (taking_part[s] == 0) continue;
-    const std::size_t first = pieces.size();
+  std::vector<std::size_t> slot_of;  // of the pieces of which each is ready when its slot is
+  const auto add = [&](std::size_t s) {
     optim::add_pieces(slots[s], slots[s].parameter.x, size_of(slots[s].parameter.element), pieces);
+  };
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (taking_part[s] == 0 || slots[s].whole_tensor) continue;
+    add(s);
+    slot_of.resize(pieces.size(), s);
+  }
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (taking_part[s] == 0 || !slots[s].whole_tensor) continue;
+    const std::size_t first = pieces.size();
+    add(s);
     // How strong a projection is, its rank alone has seen; the budget in the report goes by it.
     if (move_of(s).projects && pieces.size() > first) pieces.push_back({pieces[first].owner, &moves[s].wd, sizeof(double)});
   }
-  options.share.exchange(pieces);
+  add_counts(pieces);
+  bool all = false;
+  options.share.exchange(pieces, [&](std::size_t end) {
+    if (end <= slot_of.size()) {
+      if (end > 0) move_until(slot_of[end - 1] + 1);
+    } else if (!std::exchange(all, true)) {
+      move_all();
+    }
+  });
 }
 
 void optim::add_pieces(const Slot& slot, void* all, std::size_t size, std::vector<Piece>& pieces) {

@@ -264,7 +264,7 @@ void Optimizer::save(const std::filesystem::path& path) const {
     if (share.ranks == 1) return;
     std::vector<Piece> slices;
     optim::add_pieces(*slot, bytes.data(), piece.size, slices);
-    share.exchange(slices);
+    share.exchange(slices, {});
   };
   if (share.rank == 0) {
     base::write_safetensors(path, tensors, metadata, fill);
@@ -284,7 +284,7 @@ void Optimizer::load(const std::filesystem::path& path) {
   if (p.options.share.rank == 0) source.emplace(path, p.slots, p.routing, p.options);
   const auto from_first = [&](std::span<std::byte> bytes) {
     const Piece piece{0, bytes.data(), bytes.size()};
-    if (p.options.share.ranks > 1) p.options.share.exchange({&piece, 1});
+    if (p.options.share.ranks > 1) p.options.share.exchange({&piece, 1}, {});
   };
   const auto number_from_first = [&](auto number) {
     from_first(std::as_writable_bytes(std::span(&number, 1)));

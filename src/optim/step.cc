@@ -75,7 +75,11 @@ void Optimizer::Parts::survey() {
       counted[c] = fresh;
     }
   });
-  exchange_counts();
+  if (options.share.ranks > 1) {
+    std::vector<Piece> pieces;
+    add_counts(pieces);
+    options.share.exchange(pieces, {});
+  }
   for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
     Tally& tally = report.tensors[plan.chunks[c].slot];
     tally.g2 += counted[c].g2;
@@ -187,6 +191,18 @@ void Optimizer::Parts::run_job(const optim::Job& job) {
   }
 }
 
+void Optimizer::Parts::move_until(std::size_t slot) {
+  const std::size_t first = jobs_done;
+  while (jobs_done < plan.jobs.size() && plan.chunks[plan.jobs[jobs_done].first].slot < slot) ++jobs_done;
+  optim::parallel(options, jobs_done - first, [&](std::size_t j) { run_job(plan.jobs[first + j]); });
+}
+
+void Optimizer::Parts::move_all() {
+  move_until(slots.size());
+  std::fill(counted.begin() + static_cast<std::ptrdiff_t>(plan.chunks.size()), counted.end(), kernels::Counted{});
+  finish_whole_tensors();
+}
+
 const StepReport& Optimizer::step(const StepInput& input) {
   Parts& p = *parts_;
   check(input, p.slots.size());
@@ -227,12 +243,12 @@ const StepReport& Optimizer::step(const StepInput& input) {
     }
   }
   p.resolve(input);
-
-  optim::parallel(p.options, p.plan.jobs.size(), [&p](std::size_t j) { p.run_job(p.plan.jobs[j]); });
-  std::fill(p.counted.begin() + static_cast<std::ptrdiff_t>(p.plan.chunks.size()), p.counted.end(), kernels::Counted{});
-  p.finish_whole_tensors();
-  p.exchange_counts();
-  p.exchange_moves();
+  p.jobs_done = 0;
+  if (p.options.share.ranks == 1) {
+    p.move_all();
+  } else {
+    p.move_with_others();
+  }
 
   p.report.step += 1;
   p.add_up();

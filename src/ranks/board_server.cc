@@ -22,9 +22,13 @@ BoardServer::~BoardServer() = default;  // the thread ends by itself, at once if
 void BoardServer::fail(const std::string& what) {
   if (!failure_.empty()) return;
   failure_ = what;
-  for (const Rank& rank : all_) {
-    if (!rank.gone && !rank.left && rank.number >= 0) rank.line.send({Kind::fail, "", failure_});
-  }
+  const auto tell = [this](bool first) {
+    for (const Rank& rank : all_) {
+      if (!rank.gone && !rank.left && (first ? rank.number == 0 : rank.number > 0)) rank.line.send({Kind::fail, "", failure_});
+    }
+  };
+  tell(false);
+  tell(true);  // its process may end at once, and the board with it
 }
 
 void BoardServer::accept_one() {

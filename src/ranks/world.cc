@@ -181,7 +181,7 @@ Traffic World::traffic() const {
 }
 
 Share World::share() {
-  return {rank(), ranks(), [this](std::span<const Piece> pieces) { exchange(pieces); }};
+  return {rank(), ranks(), [this](std::span<const Piece> pieces, const Share::Prepare& prepare) { exchange(pieces, prepare); }};
 }
 
 namespace {
@@ -233,7 +233,7 @@ class Window {
 
 }  // namespace
 
-void World::exchange(std::span<const Piece> pieces) {
+void World::exchange(std::span<const Piece> pieces, const Share::Prepare& prepare) {
   if (!parts_) return;
   constexpr std::size_t kWindow = std::size_t{8} << 20;
   std::vector<Window> windows;  // two at most: one is packed while the other travels
@@ -242,7 +242,8 @@ void World::exchange(std::span<const Piece> pieces) {
     windows.front().unpack(rank());
     windows.erase(windows.begin());
   };
-  const auto send = [&](Window window) {
+  const auto send = [&](Window window, std::size_t end) {  // of the pieces before that
+    if (prepare) prepare(end);
     if (window.empty()) return;
     window.pack(rank());
     for (int owner = 0; owner < ranks(); ++owner) {
@@ -258,18 +259,19 @@ void World::exchange(std::span<const Piece> pieces) {
   };
   Window window(ranks());
   std::size_t room = kWindow;
-  for (const Piece& piece : pieces) {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
     for (std::size_t done = 0; done < piece.bytes;) {
       const std::size_t bytes = std::min(piece.bytes - done, room);
       window.add({piece.owner, static_cast<std::byte*>(piece.data) + done, bytes});
       done += bytes;
       room -= bytes;
       if (room > 0) continue;
-      send(std::exchange(window, Window(ranks())));
+      send(std::exchange(window, Window(ranks())), i + 1);
       room = kWindow;
     }
   }
-  send(std::move(window));
+  send(std::move(window), pieces.size());
   while (!windows.empty()) finish_first();
 }
 

@@ -52,7 +52,7 @@ class World {
 
   // For an optimizer, or whoever shares work. The world must outlive it.
   Share share();
-  void exchange(std::span<const Piece> pieces);
+  void exchange(std::span<const Piece> pieces, const Share::Prepare& prepare = {});
 
   // One value of every rank.
   template <class T>

@@ -7,6 +7,7 @@
 
 #include <cautious/error.h>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "report/svg.h"
 
@@ -19,7 +20,25 @@ struct Badge {
 constexpr std::array<Badge, 4> kBadges{
     {{"holds", "✓", "holds"}, {"fails", "✗", "does not hold"}, {"undecided", "?", "undecided"}, {"noted", "•", "noted"}}};
 
+// The hash of a script as a policy names it, in base64.
+std::string policy_hash(std::string_view script) {
+  const std::string hex = base::sha256_of(script);
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return fmt::format("'sha256-{}'", base::to_base64(bytes));
+}
+
 }  // namespace
+
+std::string content_policy() {
+  std::string scripts;
+  for (const std::string_view script : {kSliderScript, kUplotScript, kReportScript, kFollowScript})
+    scripts += " " + policy_hash(script);
+  return fmt::format(
+      "default-src 'none'; script-src{}; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+      "base-uri 'none'; form-action 'none'",
+      scripts);
+}
 
 std::string heading_anchor(std::size_t n) { return fmt::format("section-{}", n); }
 
@@ -120,9 +139,10 @@ void HtmlPage::close_details() { body_ += "</details>\n"; }
 std::string HtmlPage::finish() const {
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n",
-      svg_escape(title_));
+      content_policy(), svg_escape(title_));
   if (!kUplotScript.empty()) text += fmt::format("<style>{}</style>\n", kUplotStyle);
   text += fmt::format("<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", kReportStyle, svg_escape(title_));
   text += front_ + contents() + body_ + fmt::format("</main>\n<script>{}</script>\n", kSliderScript);

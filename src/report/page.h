@@ -51,6 +51,17 @@ struct Picture {
 // Of the n-th heading of a page, parts and sections counted together from 1.
 std::string heading_anchor(std::size_t n);
 
+// A policy for browsers (Content-Security-Policy): a page runs our scripts, known by their hashes, and nothing else, and asks
+// nobody but where it came from.
+std::string content_policy();
+
+// Of a page that is served while its files change: reloads it when /stamp is no longer what <meta name="stamp"> says. A server
+// that is gone is waited for.
+inline constexpr std::string_view kFollowScript =
+    "const stamp = document.querySelector('meta[name=stamp]').content;\n"
+    "setInterval(() => fetch('/stamp').then((answer) => answer.text()).then((now) => { if (now !== stamp) "
+    "location.reload(); }).catch(() => {}), 2000);\n";
+
 class HtmlPage {
  public:
   explicit HtmlPage(std::string title) : title_(std::move(title)) {}

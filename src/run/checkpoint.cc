@@ -4,11 +4,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -25,22 +23,14 @@
 namespace cautious::run {
 namespace {
 
-constexpr std::string_view kAside = ".tmp-";  // ".step_00001000.tmp-<process>"
+constexpr const char* kStep = "step_";
 
-std::string folder_name(std::int64_t step) { return fmt::format("step_{:08}", step); }
+std::string folder_name(std::int64_t step) { return fmt::format("{}{:08}", kStep, step); }
 
 std::optional<std::int64_t> step_of(std::string_view name) {
-  if (!name.starts_with("step_")) return std::nullopt;
+  if (!name.starts_with(kStep)) return std::nullopt;
   const auto step = base::parsed<std::int64_t>(name.substr(5));
   return step && *step >= 0 && name == folder_name(*step) ? step : std::nullopt;
-}
-
-// Left by a process that is gone. Our own number too: a folder is written by one thread, so it is from an earlier life.
-bool stale(std::string_view name) {
-  const auto mark = name.rfind(kAside);
-  if (!name.starts_with(".step_") || mark == name.npos) return false;
-  const auto process = base::parsed<pid_t>(name.substr(mark + kAside.size()));
-  return process && *process > 0 && (*process == ::getpid() || (::kill(*process, 0) != 0 && errno == ESRCH));
 }
 
 // Nothing if there is no such folder.
@@ -49,13 +39,15 @@ std::vector<std::filesystem::path> entries(const std::filesystem::path& folder) 
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     paths.push_back(at->path());
+  if (error == std::errc::interrupted) return entries(folder);
   if (error && error != std::errc::no_such_file_or_directory) base::fail_at(folder, "list the directory", error.message());
   return paths;
 }
 
 void discard(const std::filesystem::path& path) {
   std::error_code error;
-  std::filesystem::remove_all(path, error);
+  do std::filesystem::remove_all(path, error);
+  while (error == std::errc::interrupted);
   if (error) base::fail_at(path, "remove", error.message());
 }
 
@@ -65,7 +57,7 @@ void put_in_place(const std::filesystem::path& aside, const std::filesystem::pat
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(target, error))) return base::rename_folder(aside, target);
   if (::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) return;
-  const auto old = target.parent_path() / fmt::format(".{}.old{}{}", target.filename().string(), kAside, ::getpid());
+  const auto old = base::aside_of(target.string() + ".old");
   base::rename_folder(target, old);
   base::rename_folder(aside, target);
   discard(old);
@@ -77,7 +69,7 @@ void remove_oldest(const std::filesystem::path& folder, std::int64_t newest, std
   for (const CheckpointInfo& old : all) {
     if (excess <= 0) break;
     if (old.step == newest) continue;  // the one just written stays even if others have higher steps
-    const auto aside = folder / fmt::format(".{}{}{}", folder_name(old.step), kAside, ::getpid());
+    const auto aside = base::aside_of(old.path);
     base::rename_folder(old.path, aside);
     discard(aside);
     --excess;
@@ -122,20 +114,22 @@ void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, st
                       const std::function<void(const std::filesystem::path& aside)>& write) {
   base::check_range("the step of a checkpoint", static_cast<double>(step), kNonnegative);
   base::check_range("the number of checkpoints to keep", static_cast<double>(keep), {1, kLargest, false, true});
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) base::fail_at(folder, "make the directory", error.message());
-  for (const auto& path : entries(folder))
-    if (stale(path.filename().string())) discard(path);
-
+  if (const std::error_code error = base::make_folders(folder)) base::fail_at(folder, "make the directory", error.message());
+  base::sync_path(folder.parent_path());  // made by an earlier process, it may not be on the disk; nor a file beside it
+  base::remove_stray_folders(folder, kStep);
   {
-    const base::AsideFolder aside(folder / fmt::format(".{}{}{}", folder_name(step), kAside, ::getpid()));
+    const base::AsideFolder aside(folder / folder_name(step));
     write(aside.path());
     aside.sync();
     put_in_place(aside.path(), folder / folder_name(step));
     base::sync_path(folder);
   }
   remove_oldest(folder, step, keep);
+}
+
+void tidy_checkpoints(const std::filesystem::path& folder, std::int64_t keep) {
+  base::remove_stray_folders(folder, kStep);
+  if (const auto all = list_checkpoints(folder); !all.empty()) remove_oldest(folder, all.back().step, keep);
 }
 
 std::filesystem::path find_checkpoint(const std::filesystem::path& run) {

@@ -23,6 +23,9 @@ std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& folder
 void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep,
                       const std::function<void(const std::filesystem::path& aside)>& write);
 
+// Removes what a killed process left, and the oldest until `keep` are left.
+void tidy_checkpoints(const std::filesystem::path& folder, std::int64_t keep);
+
 // What a user means by a run directory (its newest checkpoint), the folder of a checkpoint or of a Hugging Face model, a GGUF
 // file, a file of llama2.c or a folder with one, or the name of a known model that was fetched: a path for
 // model::open_weights(). Otherwise an Error(Fault::data) that says what was looked for.

@@ -1,14 +1,15 @@
 // Everything that decides a training run, as plain data: sections of a TOML file, overridden by --section.key=value.
-//   command line > file > preset > default.  An unknown key is an Error with a suggestion.
+//   command line > later file > earlier file > preset > default.  An unknown key is an Error with a suggestion.
 // The task follows from model.preset; `task` in a file is for the reader, and for a file without a preset.
-// model.preset, optimizer.name and decay come before the keys that start from them, whatever their order; a higher layer that
-// changes one keeps a lower layer's other keys. A key that its rule does not have is an Error, never ignored.
+// model.preset, optimizer.name and decay come before the keys that start from them, whatever their order. A higher layer that
+// names another model or optimizer starts it anew: what lower layers say of the one that it replaces falls away, with a note.
+// What nobody sets follows from the rest: the learning rate from optimizer and model (run/usual.h), the vocabulary from the
+// tokenizer. A key that its layer's own rule does not have is an Error.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "model/config.h"
 #include "model/lora.h"
 #include "model/vision/config.h"
+#include "run/usual.h"
 
 namespace cautious::run {
 
@@ -48,9 +50,11 @@ struct RunConfig {
   } model;
   struct Data {
     std::vector<std::string> path;  // required to train
+    std::vector<double> weights;    // text
     std::vector<std::string> val_path;
     double val_fraction = 0.05;
     std::int64_t train_tokens = 0;    // text
+    std::string field = "text";       // text
     std::string tokenizer = "bytes";  // text; or a path (data/tokenizer/tokenizer.h)
     std::int64_t train_images = 0;    // images, as are the next two
     std::int64_t workers = 1;
@@ -62,8 +66,8 @@ struct RunConfig {
   data::Augment augment;   // images
   struct Optimizer {
     std::string name = "adamw";
-    Recipe recipe = cautious::recipe("adamw");  // all its fields are keys of the section
-    double lr = 3e-3;
+    Recipe recipe = usual_recipe("adamw");  // all its fields are keys of the section
+    double lr = usual_lr("adamw");
     Options options{.grad_clip = 1};  // of which moments and the two clips are keys
     bool decay_vectors = false;
     // Directory of a reference run with log.decay_trace whose decay is repeated tensor by tensor and step by step;
@@ -73,11 +77,12 @@ struct RunConfig {
     // [optimizer.rest]: embedding, output and vectors where `name` works on matrices alone (muon, lion-k with k = nuclear).
     // Unless set, its decay and weight_decay are those above.
     std::string rest_name = "adamw";
-    Recipe rest = cautious::recipe("adamw");
+    Recipe rest = usual_recipe("adamw");
     double rest_lr_multiplier = 1;
   } optimizer;
-  Schedule schedule{.kind = ScheduleKind::cosine, .warmup_ratio = 0.02, .final = 0.1};  // without lr and steps: schedule_of()
-  DecaySchedule decay_schedule;                                                         // without steps
+  Schedule schedule{
+      .kind = ScheduleKind::cosine, .warmup_ratio = kUsualWarmup, .final = 0.1};  // without lr and steps: schedule_of()
+  DecaySchedule decay_schedule;                                                   // without steps
   struct Train {
     std::int64_t steps = 0;  // exactly one of these five is positive; setting one unsets the others
     std::int64_t tokens = 0;
@@ -111,6 +116,7 @@ struct RunConfig {
     bool tensors = false;
     bool decay_trace = false;
     bool tensorboard = true;
+    std::string command;
   } log;
   struct Objective {  // external
     std::string name = "loss";
@@ -123,8 +129,8 @@ struct RunConfig {
 RunConfig defaults_of(TaskKind task);
 
 struct ConfigSource {
-  std::optional<std::filesystem::path> file;
-  std::string preset;                                          // of --preset; empty: the file's or the default
+  std::vector<std::filesystem::path> files;                    // later ones win
+  std::string preset;                                          // of --preset; empty: the files' or the default
   std::vector<std::pair<std::string, std::string>> overrides;  // "optimizer.lr", "1e-3", in order; "data.path", "a,b"
   bool typed = true;  // the overrides are flags of a command line; otherwise Errors name them by their keys alone
 };
@@ -133,8 +139,19 @@ struct ConfigSource {
 // names the file and line or the flag, the key, the value and what is valid.
 RunConfig read_config(const ConfigSource& source);
 
+using KeyNames = std::vector<std::string>;  // "optimizer.lr"
+struct ReadConfig {
+  RunConfig config;
+  KeyNames set;                    // the keys that a layer decides
+  std::vector<std::string> notes;  // what fell away, a line each
+};
+// The same, with what the layers said.
+ReadConfig read_layers(const ConfigSource& source);
+
 // Resolved and commented TOML, every key; read_config() of it gives the same configuration.
 std::string to_toml(const RunConfig& config);
+// With all keys but those as comments: what is left open stays open where it is read.
+std::string to_toml(const RunConfig& config, const KeyNames& set);
 
 struct ConfigKey {
   std::string name;   // "optimizer.lr"
@@ -142,6 +159,9 @@ struct ConfigKey {
   std::string valid;
   std::string help;
 };
+// The keys that decide what a run computes, with their values: not where it runs and its files are, nor how it is watched and
+// saved.
+std::vector<std::pair<std::string, std::string>> computing_keys(const RunConfig& config);
 // Every key with its present value, in the order of to_toml(). The fields of a recipe are those of the present one.
 std::vector<ConfigKey> config_keys(const RunConfig& config);
 

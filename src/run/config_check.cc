@@ -1,8 +1,7 @@
-// What is refused beyond a single value: unknown keys, with what was meant or which rule or layer took the key away; and values
+// What is refused beyond a single value: unknown keys, with what was meant or which rule took the key away; and values
 // that do not go together.
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <variant>
 
 #include <fmt/format.h>
@@ -153,6 +152,22 @@ void check_batch(const RunConfig& config, const std::vector<Assignment>& given) 
   }
 }
 
+void check_weights(const RunConfig& config, const std::vector<Assignment>& given) {
+  const RunConfig::Data& data = config.data;
+  if (config.task != TaskKind::text || data.weights.empty()) return;
+  for (const double weight : data.weights) {
+    if (weight <= 0) refuse(given, "data.weights", fmt::format("has {}; valid: numbers in (0, inf)", weight));
+  }
+  if (!data.path.empty() && data.weights.size() != data.path.size()) {
+    refuse(given, "data.weights",
+           fmt::format("is a list of {}, data.path one of {}; give one weight for each entry", data.weights.size(),
+                       data.path.size()));
+  }
+  if (data.train_tokens > 0) {
+    refuse(given, "data.train_tokens", "takes the first tokens of one stream, but data.weights makes several; unset one");
+  }
+}
+
 // The run's tokens or images must be countable.
 void check_length(const RunConfig& config, const std::vector<Assignment>& given) {
   constexpr double kMost = 9e18;
@@ -173,50 +188,8 @@ void check_length(const RunConfig& config, const std::vector<Assignment>& given)
   }
 }
 
-std::optional<std::string> last_text(const std::vector<Assignment>& given, const std::string& name, Layer highest) {
-  std::optional<std::string> text;
-  for (const Assignment& a : given) {
-    if (a.name == name && a.layer <= highest) text = a.value.text;
-  }
-  return text;
-}
-
-std::string name_up_to(const std::vector<Assignment>& given, const std::string& section, Layer highest) {
-  const RunConfig::Optimizer standard;
-  return last_text(given, section + ".name", highest).value_or(section == "optimizer" ? standard.name : standard.rest_name);
-}
-
-// The recipe that the layers up to this one make, before its fields are set; their names are good, having been applied.
-Recipe recipe_up_to(const std::vector<Assignment>& given, const std::string& section, Layer highest) {
-  Recipe result = recipe(name_up_to(given, section, highest));
-  if (const auto decay_name = last_text(given, section + ".decay", highest)) set(result, "decay", *decay_name);
-  return result;
-}
-
-bool has_field(const Recipe& recipe, std::string_view name) {
-  const auto all = fields(recipe);
-  return std::any_of(all.begin(), all.end(), [&](const FieldInfo& field) { return field.name == name; });
-}
-
 std::string in_words(std::string_view name, const Recipe& recipe) {
   return fmt::format("{} with decay {}", name, name_of(recipe.decay));
-}
-
-// A field of the file's recipe, which the command line has replaced by another.
-void refuse_replaced(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment) {
-  const std::string section(section_of(assignment.name));
-  if (assignment.layer != Layer::file || (section != "optimizer" && section != "optimizer.rest")) return;
-  const Recipe own = recipe_up_to(given, section, assignment.layer);
-  if (!has_field(own, without_section(assignment.name))) return;
-  const RunConfig::Optimizer& now = config.optimizer;
-  const std::string before = in_words(name_up_to(given, section, assignment.layer), own);
-  const std::string after = section == "optimizer" ? in_words(now.name, now.recipe) : in_words(now.rest_name, now.rest);
-  throw Error(
-      Fault::usage,
-      fmt::format("{} is a key of {}, but the command line makes it {}; remove the key from the file, or leave {}.name and "
-                  "{}.decay as they are there",
-                  assignment.shown, before, after, section, section),
-      {.key = assignment.name, .where = where_of(assignment)});
 }
 
 void refuse_rest(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment) {
@@ -272,7 +245,6 @@ std::string choices_in(const RunConfig& config, std::string_view section, const 
 
 void refuse_key(const RunConfig& config, const std::vector<Assignment>& given, const Assignment& assignment) {
   refuse_rest(config, given, assignment);
-  refuse_replaced(config, given, assignment);
   const std::string_view section = section_of(assignment.name);
   const Known known = known_keys(config, section);
   const std::string suggestion = meant(known, section, without_section(assignment.name));
@@ -287,7 +259,7 @@ void refuse_rivals(TaskKind task, const std::vector<Assignment>& given) {
   for (auto one = given.begin(); one != given.end(); ++one) {
     const auto rivals = rivals_of(task, one->name);
     const auto other = std::find_if(one + 1, given.end(), [&](const Assignment& a) {
-      return a.layer == one->layer && a.name != one->name && std::ranges::find(rivals, a.name) != rivals.end();
+      return a.rank == one->rank && a.name != one->name && std::ranges::find(rivals, a.name) != rivals.end();
     });
     if (other == given.end()) continue;
     throw Error(Fault::usage,
@@ -316,6 +288,7 @@ void check_together(const RunConfig& config, const std::vector<Assignment>& give
   check_benchmarks(config, given);
   check_device(config, given);
   check_batch(config, given);
+  check_weights(config, given);
   check_length(config, given);
   const cautious::Schedule schedule = schedule_of(config);
   base::with_context(fmt::format("{} of {} steps", in_section(given, "schedule"), schedule.steps), [&] { check(schedule); });

@@ -68,7 +68,8 @@ void add_instruct_data(std::vector<Key>& keys, const RunConfig& config) {
   data.add(Text{"path", &D::path, "files", "conversations to learn from: Alpaca's, lists of messages, or plain text"},
            Text{"val_path", &D::val_path, "files", "conversations to validate on; none: a part of path"},
            Field{"val_fraction", &D::val_fraction, Range{0, 0.5, true, false}, "that part, always the same conversations"},
-           Text{"tokenizer", &D::tokenizer, "bytes, or a path", "how text becomes tokens; a chat template beside it is used"},
+           Text{"tokenizer", &D::tokenizer, "bytes, a path, or a fetched tokenizer",
+                "how text becomes tokens; a chat template beside it is used"},
            Text{"cache", &D::cache, "a folder", "of known sets; empty: the user's cache folder"});
 }
 
@@ -130,11 +131,14 @@ void add_data(std::vector<Key>& keys, const RunConfig& config) {
   using D = RunConfig::Data;
   Section data(
       keys, config, "data", [](auto& c) -> auto& { return c.data; });
-  data.add(Text{"path", &D::path, "files or folders", "what to train on"},
-           Text{"val_path", &D::val_path, "files or folders", "what to validate on; none: the end of path"},
+  data.add(Text{"path", &D::path, "files or folders", "what to train on; of a folder with splits, its train split"},
+           Numbers{"weights", &D::weights, "how much of each entry of path, as in [0.7, 0.3]; none: all are one text"},
+           Text{"val_path", &D::val_path, "files or folders",
+                "what to validate on; none: the validation or test split of path, or else its end"},
            Field{"val_fraction", &D::val_fraction, Range{0, 0.5, true, false}, "that end, as a fraction of its tokens"},
            Field{"train_tokens", &D::train_tokens, kEvery, "train on the first this many tokens only; 0: all"},
-           Text{"tokenizer", &D::tokenizer, "bytes, or a path", "how text becomes tokens"},
+           Text{"field", &D::field, "a name", "the field of JSONL, or column of Parquet, that has the text"},
+           Text{"tokenizer", &D::tokenizer, "bytes, a path, or a fetched tokenizer", "how text becomes tokens"},
            Text{"cache", &D::cache, "a folder", "of tokenized data; empty: the user's cache folder"});
 }
 

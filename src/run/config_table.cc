@@ -31,13 +31,13 @@ constexpr Range kExamples{1, 1e6, false, false};
 
 void set_name(RunConfig& config, std::string_view what, const ConfigValue& given) {
   const std::string name = to_word(what, given, base::join(recipe_names()));
-  config.optimizer.recipe = base::with_context(std::string(what), [&] { return recipe(name); });
+  config.optimizer.recipe = base::with_context(std::string(what), [&] { return recipe_for(config.task, name); });
   config.optimizer.name = name;
 }
 
 void set_rest_name(RunConfig& config, std::string_view what, const ConfigValue& given) {
   const std::string name = to_word(what, given, base::join(rest_names()));
-  base::with_context(std::string(what), [&] { start_rest(config.optimizer, name); });
+  base::with_context(std::string(what), [&] { start_rest(config, name); });
 }
 
 void add_optimizer(std::vector<Key>& keys, const RunConfig& config) {
@@ -144,7 +144,8 @@ void add_log(std::vector<Key>& keys, const RunConfig& config) {
   if (config.task == TaskKind::external) return log.add(trace);
   log.add(Field{"every", &L::every, kCount, "steps per row of the metrics"},
           Flag{"tensors", &L::tensors, "also columns for every tensor"}, trace,
-          Flag{"tensorboard", &L::tensorboard, "also as TensorBoard events"});
+          Flag{"tensorboard", &L::tensorboard, "also as TensorBoard events"},
+          Text{"command", &L::command, "a line for the shell", "also to the standard input of this program, as lines of JSON"});
 }
 
 void clear_rivals(RunConfig& config, std::string_view name) {

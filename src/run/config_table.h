@@ -70,14 +70,19 @@ bool works_on_matrices(const Rule& rule);
 // The recipes that [optimizer.rest] can have.
 std::vector<std::string> rest_names();
 
+// The recipe of that name that suits what is trained, and the learning rate that suits the optimizer and the model.
+Recipe recipe_for(TaskKind task, std::string_view optimizer);
+double lr_for(const RunConfig& config);
+
 // Starts [optimizer.rest] anew: the recipe of that name with the decay and weight_decay of [optimizer].
-void start_rest(RunConfig::Optimizer& optimizer, std::string_view name);
+void start_rest(RunConfig& config, std::string_view name);
 
 enum class Layer { file, command_line };
 
 // What a layer says.
 struct Assignment {
   Layer layer;
+  std::size_t rank;    // among the layers: files in their order, then the command line
   std::string source;  // "run.toml", "command line"; empty if nobody typed it
   unsigned line;       // in the file
   std::string shown;   // the name in messages: "optimizer.lr", "--optimizer.lr"

@@ -1,5 +1,6 @@
 // Records are of equal size, so a step is found by its number.
 #include "run/decay_trace.h"
+#include "base/json.h"
 
 #include <cstring>
 #include <limits>
@@ -42,7 +43,7 @@ std::string trace_in(const std::filesystem::path& file) {
 
 // The names of the first line.
 std::vector<std::string> tensors_of(const std::filesystem::path& file, const std::string& bytes) {
-  const nlohmann::json head = nlohmann::json::parse(bytes.substr(0, bytes.find('\n')), nullptr, false);
+  const nlohmann::json head = base::parse_json(std::string_view(bytes).substr(0, bytes.find('\n')));
   if (bytes.find('\n') == std::string::npos || !head.is_object() || !head.contains("tensors") || !head["tensors"].is_array()) {
     base::refuse_content(file.string(), "not a decay trace; its first line must be {\"format\": 2, \"tensors\": [...]}");
   }

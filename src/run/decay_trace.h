@@ -22,6 +22,7 @@ class DecayTraceWriter {
   // Records after `last_step` are removed; a new run has last_step 0.
   DecayTraceWriter(const std::filesystem::path& directory, const std::vector<std::string>& tensors, std::int64_t last_step);
   void add(const StepReport& report);
+  void sync() const { file_->sync(); }  // returns when all steps are on the disk
 
  private:
   std::unique_ptr<base::AppendFile> file_;

@@ -27,8 +27,9 @@ std::vector<std::string> names_in(const std::filesystem::path& path) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name != ".lock" && !(name.starts_with(".cautious-") && name.ends_with(".tmp"))) names.push_back(name);
+    if (name != ".lock" && !base::is_written_aside(name)) names.push_back(name);
   }
+  if (error == std::errc::interrupted) return names_in(path);
   if (error) fail_out("list the directory", path, error.message());
   std::ranges::sort(names);
   return names;
@@ -59,9 +60,7 @@ void require_empty(const std::filesystem::path& path) {
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string_view config) {
   require_name(path);
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) fail_out("make the directory", path, error.message());
+  if (const std::error_code error = base::make_folders(path)) fail_out("make the directory", path, error.message());
   require_empty(path);  // before anything is written into someone's folder
   RunDirectory run(path, base::DirectoryLock(path));
   require_empty(path);  // another process may have been faster

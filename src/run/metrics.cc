@@ -150,11 +150,35 @@ std::string csv_line(const MetricsRow& row, const Columns& columns) {
 
 std::string event(const MetricsRow& row) { return tensorboard_scalars(wall_time(row), row.step, row.values); }
 
+// Calls take(line, where) with every line that has its end.
+template <class Take>
+void each_row(const std::filesystem::path& jsonl, const Take& take) {
+  const std::string text = base::read_file(jsonl, {.regular_only = true});
+  std::string_view rest = text;
+  std::size_t number = 0;
+  for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
+    take(rest.substr(0, end), fmt::format("{}: line {}", jsonl.string(), ++number));
+  }
+}
+
+// Rows up to a checkpoint were on the disk before it. What follows them may be anything after a power loss, and goes.
 std::vector<MetricsRow> rows_until(const std::filesystem::path& jsonl, std::int64_t last_step) {
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(jsonl, error))) return {};
-  std::vector<MetricsRow> rows = read_metrics(jsonl);
-  std::erase_if(rows, [&](const MetricsRow& row) { return row.step > last_step; });
+  std::vector<MetricsRow> rows;
+  std::optional<Error> damage;
+  each_row(jsonl, [&](std::string_view line, const std::string& where) {
+    MetricsRow row;
+    try {
+      row = read_row(line, where);
+    } catch (const Error& unreadable) {
+      if (!damage) damage = unreadable;
+      return;
+    }
+    if (row.step > last_step) return;
+    if (damage) throw Error(*damage);
+    rows.push_back(std::move(row));
+  });
   return rows;
 }
 
@@ -164,15 +188,14 @@ void remove_events(const std::filesystem::path& folder, const std::filesystem::p
   std::vector<std::filesystem::path> old;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     if (at->path() != except && at->path().filename().string().starts_with(kEvents)) old.push_back(at->path());
+  if (error == std::errc::interrupted) return remove_events(folder, except);
   if (error && error != std::errc::no_such_file_or_directory) base::fail_at(folder, "list the directory", error.message());
   for (const auto& path : old)
     if (!std::filesystem::remove(path, error) && error) base::fail_at(path, "remove", error.message());
 }
 
 std::filesystem::path new_events(const std::filesystem::path& folder, const std::vector<MetricsRow>& rows) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) base::fail_at(folder, "make the directory", error.message());
+  if (const std::error_code error = base::make_folders(folder)) base::fail_at(folder, "make the directory", error.message());
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {"localhost"};
   const auto path = folder / fmt::format("{}{:010}.{}", kEvents, static_cast<std::int64_t>(now()), host.data());
@@ -185,14 +208,8 @@ std::filesystem::path new_events(const std::filesystem::path& folder, const std:
 }  // namespace
 
 std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl) {
-  const std::string text = base::read_file(jsonl, {.regular_only = true});
   std::vector<MetricsRow> rows;
-  std::string_view rest = text;
-  for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {
-    const std::string_view line = rest.substr(0, end);
-    const std::string where = fmt::format("{}: line {}", jsonl.string(), rows.size() + 1);
-    rows.push_back(read_row(line, where));
-  }
+  each_row(jsonl, [&](std::string_view line, const std::string& where) { rows.push_back(read_row(line, where)); });
   return rows;
 }
 
@@ -256,6 +273,12 @@ void MetricsWriter::add(const MetricsRow& row) {
   parts_->jsonl.append(to_json(row) + '\n');
   parts_->csv.append(csv_line(row, parts_->columns));
   if (parts_->events) parts_->events->append(event(row));
+}
+
+void MetricsWriter::sync() const {
+  parts_->jsonl.sync();
+  parts_->csv.sync();
+  if (parts_->events) parts_->events->sync();
 }
 
 std::string to_json(const MetricsRow& row) {

@@ -37,6 +37,7 @@ class MetricsWriter {
   // A value whose column is not listed is an Error; NaN and infinities are null in JSON, empty in CSV. A full disk is an
   // Error(Fault::failure).
   void add(const MetricsRow& row);
+  void sync() const;  // returns when all rows are on the disk
 
  private:
   struct Parts;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -47,6 +48,12 @@ std::filesystem::path cache_of(const RunConfig& config) {
   return config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache);
 }
 
+std::filesystem::path tokenizer_path(const RunConfig& config) {
+  return data::tokenizer_place(config.data.tokenizer, "data.tokenizer", cache_of(config));
+}
+
+data::Tokenizer tokenizer_of(const RunConfig& config) { return data::Tokenizer::named(tokenizer_path(config).string()); }
+
 std::vector<data::Lesson> lessons_in(const std::vector<std::string>& names, const char* key, const data::Speech& speech,
                                      const std::filesystem::path& cache) {
   std::vector<data::Lesson> lessons;
@@ -77,25 +84,48 @@ std::vector<data::Lesson> taken_for_validation(std::vector<data::Lesson>& lesson
 }
 
 data::CorpusSpec corpus_spec(const RunConfig& config) {
-  return {config.data.path,         config.data.val_path, config.data.val_fraction,
-          config.data.train_tokens, cache_of(config),     config.train.threads};
+  const RunConfig::Data& data = config.data;
+  return {.path = data.path,
+          .weights = data.weights,
+          .val_path = data.val_path,
+          .val_fraction = data.val_fraction,
+          .train_tokens = data.train_tokens,
+          .field = data.field,
+          .cache = cache_of(config),
+          .threads = config.train.threads};
 }
 
 }  // namespace
 
+std::optional<std::int64_t> vocabulary_of(const RunConfig& config) {
+  static std::map<std::filesystem::path, std::pair<std::filesystem::file_time_type, std::int64_t>> known;  // plans ask often
+  std::filesystem::path path;
+  try {
+    path = tokenizer_path(config);
+  } catch (const Error&) {  // not fetched
+    return std::nullopt;
+  }
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  if (error) return std::nullopt;
+  auto [entry, is_new] = known.try_emplace(std::filesystem::absolute(path), time, 0);
+  if (is_new || entry->second.first != time) entry->second = {time, data::Tokenizer::read(path).vocab()};
+  return entry->second.second;
+}
+
 RunData open_data(const RunConfig& config, const std::function<void(const std::string& what, double part)>& progress) {
-  data::Tokenizer tokenizer = data::Tokenizer::named(config.data.tokenizer);
+  data::Tokenizer tokenizer = tokenizer_of(config);
   data::Corpus corpus = data::open_corpus(corpus_spec(config), tokenizer, progress);
   check_vocabulary(config, tokenizer, corpus);
   return {std::move(tokenizer), std::move(corpus)};
 }
 
 LessonData open_lessons(const RunConfig& config) {
-  data::Tokenizer tokenizer = data::Tokenizer::named(config.data.tokenizer);
+  data::Tokenizer tokenizer = tokenizer_of(config);
   check_tokenizer(config, tokenizer);
   const bool bytes = config.data.tokenizer == "bytes";
   const data::Speech speech(tokenizer,
-                            bytes ? std::nullopt : data::ChatTemplate::of_folder(tokenizer_beside(config.data.tokenizer)));
+                            bytes ? std::nullopt : data::ChatTemplate::of_folder(tokenizer_beside(tokenizer_path(config))));
   std::vector<data::Lesson> train = lessons_in(config.data.path, "data.path", speech, cache_of(config)), validation;
   if (config.data.val_path.empty()) {
     validation = taken_for_validation(train, config.data.val_fraction);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct RunData {
   data::Tokenizer tokenizer;
   data::Corpus corpus;
 };
+
+// The tokens of data.tokenizer; none where it is not on this machine.
+std::optional<std::int64_t> vocabulary_of(const RunConfig& config);
 
 // Opened, and tokenized if it has not been. Whatever is wrong with it is an Error (data/corpus.h, data/tokenizer/tokenizer.h),
 // also a vocabulary that model.vocab does not hold.

@@ -97,7 +97,7 @@ bool Agenda::must_begin_again(std::size_t run, RunStatus status) const {
   if (status == RunStatus::diverged || !fs::exists(file)) return false;
   if (is_awaited(run) && !fs::exists(folder / run::kDecayTrace)) return true;
   if (one.run.follows < 0 || status == RunStatus::done) return false;
-  const run::RunConfig now = config_of(run), then = run::read_config({.file = file, .preset = "", .overrides = {}});
+  const run::RunConfig now = config_of(run), then = run::read_config({.files = {file}, .preset = "", .overrides = {}});
   return now.optimizer.density_from != then.optimizer.density_from || now.optimizer.budget_from != then.optimizer.budget_from;
 }
 

@@ -86,6 +86,7 @@ std::vector<std::string> claimed_in(const fs::path& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     if (std::string name = at->path().filename().string(); !name.starts_with('.')) names.push_back(std::move(name));
   }
+  if (error == std::errc::interrupted) return claimed_in(folder);
   if (error) base::fail_at(folder, "list the claims", error.message());
   return names;
 }
@@ -156,13 +157,11 @@ bool Claims::is_dead(const Seen& seen) const {
 }
 
 bool Claims::take(const std::string& name) {
-  const std::string content = text(0);
-  const int opened = ::open(file(name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int opened = base::open_file(file(name), O_WRONLY | O_CREAT | O_EXCL);
   if (opened < 0 && errno == EEXIST) return false;
   if (opened < 0) base::fail_at(file(name), "create the claim", errno);
-  const ssize_t written = ::write(opened, content.data(), content.size());
-  int error = written < 0 ? errno : written == static_cast<ssize_t>(content.size()) ? 0 : ENOSPC;
-  if (::close(opened) != 0 && error == 0) error = errno;
+  int error = base::write_all(opened, text(0));
+  if (::close(opened) != 0 && errno != EINTR && error == 0) error = errno;
   if (error != 0) {
     ::unlink(file(name).c_str());
     base::fail_at(file(name), "write the claim", error);
@@ -244,7 +243,7 @@ std::string Claims::someone_else() {
 
 // A failure is not reported: if it lasts, the claim is lost, and its owner finds out by holds().
 void Claims::renew(const std::string& name, std::uint64_t beat) const {
-  const int opened = ::open(file(name).c_str(), O_RDWR | O_CLOEXEC);
+  const int opened = base::open_file(file(name), O_RDWR);
   if (opened < 0) return;
   const std::string content = text(beat);
   std::string found(content.size() + 1, '\0');

@@ -1,5 +1,6 @@
 #include "study/compare.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string_view>
@@ -11,37 +12,31 @@
 
 #include "base/text.h"
 #include "run/config_table.h"
+#include "run/usual.h"
 
 namespace cautious::study {
 namespace {
 
-struct Setup {
-  std::string_view optimizer;
-  double lr;  // best of a few, for byte models of 100 to 300 thousand parameters at batch 8
-  std::vector<std::pair<std::string_view, std::string_view>> keys;
-};
+// The optimizer with that model, whatever it is trained on.
+run::RunConfig usual_of(const Comparison& c) {
+  Overrides settings{{"optimizer.name", c.optimizer}};
+  for (const auto& [key, value] : c.settings) {
+    if (key.starts_with("model.") || key == "data.tokenizer") settings.emplace_back(key, value);
+  }
+  return run::read_config({.files = {}, .preset = c.preset, .overrides = settings});
+}
 
-const std::vector<Setup>& setups() {
-  static const std::vector<Setup> all{
-      {"sgd", 0.5, {}},
-      {"sgdm", 2, {}},
-      {"adam", 5e-3, {{"optimizer.beta2", "0.95"}}},
-      {"adamw", 5e-3, {{"optimizer.beta2", "0.95"}}},
-      {"adamc", 5e-3, {{"optimizer.beta2", "0.95"}}},
-      {"lion", 1e-3, {{"optimizer.beta2", "0.95"}}},
-      {"lion-k", 2e-3, {}},
-      {"muon", 1e-2, {{"optimizer.scale", "rms"}, {"optimizer.nesterov", "on"}, {"optimizer.rest.beta2", "0.95"}}},
+std::vector<double> lrs_of(const Comparison& c) { return c.lrs.empty() ? std::vector{usual_of(c).optimizer.lr} : c.lrs; }
+
+// Ten times in a run, where its length is known without its data.
+void evaluate_often(Overrides& base) {
+  const auto is = [&](std::string_view key) {
+    return std::ranges::find(base, key, &Overrides::value_type::first) != base.end();
   };
-  return all;
+  if (is("eval.every") || is("train.epochs")) return;
+  const auto steps = steps_of(run::read_config({.files = {}, .preset = "", .overrides = base, .typed = false}));
+  base.emplace_back("eval.every", fmt::format("{}", std::max<std::int64_t>(1, steps / 10)));
 }
-
-const Setup& setup_of(const std::string& optimizer) {
-  std::vector<std::string_view> names;
-  for (const Setup& setup : setups()) names.push_back(setup.optimizer);
-  return setups()[base::index_of_name("optimizer", optimizer, names)];
-}
-
-std::vector<double> lrs_of(const Comparison& c) { return c.lrs.empty() ? std::vector{setup_of(c.optimizer).lr} : c.lrs; }
 
 std::string in_short(double number) { return fmt::format("{:.6g}", number); }
 
@@ -56,8 +51,8 @@ constexpr std::array<DecidedKey, 6> kComparisonDecides{{{"model.preset", "give -
 Overrides base_of(const Comparison& c) {
   Overrides base{{"model.preset", c.preset}, {"data.path", c.data}, {"optimizer.name", c.optimizer}};
   if (lrs_of(c).size() == 1) base.emplace_back("optimizer.lr", base::to_text(lrs_of(c).front()));
-  for (const auto& [key, value] : setup_of(c.optimizer).keys) base.emplace_back(key, value);
-  base.emplace_back("schedule.warmup_ratio", "0.1");
+  for (const auto& [key, value] : run::usual_fields(c.optimizer)) base.emplace_back(key, value);
+  base.emplace_back("schedule.warmup_ratio", base::to_text(run::kUsualWarmup));
   const bool image = model::is_image_preset(c.preset);
   if (c.steps > 0) {
     base.emplace_back("train.steps", fmt::format("{}", c.steps));
@@ -68,13 +63,14 @@ Overrides base_of(const Comparison& c) {
   base.emplace_back("checkpoint.every", "0");
   base.emplace_back("log.tensorboard", "false");
   put(base, c.settings);
+  evaluate_often(base);
   return base;
 }
 
 // What decays in a step is lr times lambda.
 std::vector<double> usual_lambdas(double lr) {
   std::vector<double> lambdas;
-  for (const double lambda : {0.1, 0.3, 1.0, 3.0}) lambdas.push_back(lambda * setup_of("adamw").lr / lr);
+  for (const double lambda : {0.1, 0.3, 1.0, 3.0}) lambdas.push_back(lambda * run::usual_lr("adamw") / lr);
   return lambdas;
 }
 
@@ -148,6 +144,7 @@ Plan plan_of(const Comparison& c, const std::string& trained, Overrides base) {
 }  // namespace
 
 Plan compare_plan(const Comparison& c) {
+  (void)recipe(c.optimizer);  // an unknown one is named as it was given
   for (const auto& [key, value] : c.settings) refuse_decided(key, kComparisonDecides);
   return plan_of(c, fmt::format("{} with a model of {} on {}", c.optimizer, c.preset, c.data), base_of(c));
 }

@@ -33,8 +33,9 @@ std::vector<std::string> names_in(const fs::path& path) {
   std::error_code error;
   for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!(name.starts_with(".cautious-") && name.ends_with(".tmp"))) names.push_back(name);
+    if (!base::is_written_aside(name)) names.push_back(name);
   }
+  if (error == std::errc::interrupted) return names_in(path);
   if (error) fail_to("list the directory", path, error);
   std::ranges::sort(names);
   return names;
@@ -76,9 +77,7 @@ void check_usable(const fs::path& path, const Plan& plan, const std::vector<Plan
 }
 
 void make_directory(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail_to("make the directory", path, error);
+  if (const std::error_code error = base::make_folders(path)) fail_to("make the directory", path, error);
 }
 
 // The directory, looked at, with the folder of claims.

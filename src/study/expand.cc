@@ -70,17 +70,10 @@ run::RunConfig config_of(const Plan& plan, const Arm& arm, const Overrides& poin
   if (!tuning && is_reference(plan, arm)) put(settings, {{"log.decay_trace", "true"}});
   const std::string who = fmt::format("arm '{}'{}", arm.name, point.empty() ? "" : " at " + point_text(point));
   run::RunConfig config = base::with_context(
-      who, [&] { return run::read_config({.file = {}, .preset = "", .overrides = settings, .typed = false}); });
+      who, [&] { return run::read_config({.files = {}, .preset = "", .overrides = settings, .typed = false}); });
   config.optimizer.density_from.clear();
   config.optimizer.budget_from.clear();
   return config;
-}
-
-// Whether the key has an effect on what a run computes.
-bool changes_numbers(std::string_view key) {
-  return !key.starts_with("log.") && !key.starts_with("checkpoint.") && key != "data.cache" && key != "data.workers" &&
-         key != "objective.unit" && key != "objective.target" && key != "task" &&  // it follows from the preset
-         key != "optimizer.density_from" && key != "optimizer.budget_from" && key != "train.timeout" && key != "train.device";
 }
 
 // The keys of benchmarks, which do nothing without eval.tasks.
@@ -229,6 +222,15 @@ bool point_by_point(const Plan& plan, const Arm& arm) {
   });
 }
 
+// Of an arm's candidates one is run: as a rule one that no other arm makes as well.
+void share_among_candidates(std::vector<PlannedRun>& runs) {
+  std::map<std::string, double> own;
+  for (const PlannedRun& run : runs) own[run.arm] += run.candidate && run.share > 0 ? 1 : 0;
+  for (PlannedRun& run : runs) {
+    if (run.candidate && run.share > 0) run.share = 1 / own[run.arm];
+  }
+}
+
 std::vector<PlannedRun> runs_of(const Plan& plan, std::uint64_t seed, bool tuning) {
   std::vector<PlannedRun> runs;
   for (const auto& [arm, point] : arms_at_points(plan)) {
@@ -237,13 +239,19 @@ std::vector<PlannedRun> runs_of(const Plan& plan, std::uint64_t seed, bool tunin
     plan.lines.at(part_of(plan, *arm), [&] {
       PlannedRun& run = runs.emplace_back(planned(plan, *arm, point, seed, tuning, runs));
       run.candidate = !tuning && !plan.tune_seeds.empty() && points > 1 && !point_by_point(plan, *arm);
-      if (run.candidate) run.share /= static_cast<double>(points);
     });
   }
+  share_among_candidates(runs);
   return runs;
 }
 
 }  // namespace
+
+bool changes_numbers(std::string_view key) {
+  return !key.starts_with("log.") && !key.starts_with("checkpoint.") && key != "data.cache" && key != "data.workers" &&
+         key != "objective.unit" && key != "objective.target" && key != "task" &&  // it follows from the preset
+         key != "optimizer.density_from" && key != "optimizer.budget_from" && key != "train.timeout" && key != "train.device";
+}
 
 std::vector<std::uint64_t> tuning_seeds(std::size_t count) {
   constexpr std::uint64_t kFirst = 100000;

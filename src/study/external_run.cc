@@ -12,6 +12,7 @@
 
 #include "base/atomic_file.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "run/config_table.h"
@@ -85,7 +86,7 @@ std::vector<std::string> environment_of(const ExternalRun& run) {
 ExternalResult reported(const ExternalRun& run, const std::string& objective, const fs::path& said) {
   const fs::path file = run.directory / kResult;
   if (const auto text = base::read_file_if_any(file, {.what = "the result"})) {
-    const OrderedJson json = OrderedJson::parse(*text, nullptr, false);
+    const OrderedJson json = base::parse_json<OrderedJson>(*text);
     if (!json.is_object()) {
       base::refuse_content(file.string(),
                            fmt::format("not a JSON object; write {{\"{}\": NUMBER}}, or null for NaN", objective));

@@ -127,6 +127,9 @@ std::vector<std::uint64_t> tuning_seeds(std::size_t count);
 // itself is one of expand().
 Plan read_plan(const std::filesystem::path& file);
 Plan read_plan(const base::TomlValue& top, const std::string& file);
+// Makes the paths of runs absolute, so that the plan means the same wherever it is read: those of files that are in `folder`,
+// or else where the program was started. Names of known sets stay.
+void settle_paths(Plan& plan, const std::filesystem::path& folder);
 // The same text again: read_plan() of it gives the same plan.
 std::string to_toml(const Plan& plan);
 
@@ -159,6 +162,9 @@ struct PlannedRun {
 // several points runs all of them there, and on the other seeds only the one chosen, unless a contrast compares it point by
 // point. Runs without weight decay are the same whatever their decay is, and are made once. Costly: once for each study.
 std::vector<PlannedRun> expand(const Plan& plan);
+
+// Whether a key of a run's configuration has an effect on what the run computes.
+bool changes_numbers(std::string_view key);
 
 // What the run is judged by.
 inline Measure measure_of(const PlannedRun& run) { return measure_of(run.objective, run.config); }

@@ -2,6 +2,7 @@
 // itself as a number, a boolean or an array is one, and else a string.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <numeric>
 #include <utility>
 
@@ -271,6 +272,35 @@ Plan read_plan(const TomlValue& top, const std::string& file) { return PlanReade
 
 Plan read_plan(const std::filesystem::path& file) {
   return read_plan(base::read_toml(file, {.what = "the plan"}), file.string());
+}
+
+namespace {
+
+std::string settled(const std::string& name, const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const std::filesystem::path& path : {folder / name, std::filesystem::path(name)}) {
+    if (std::filesystem::exists(path, error)) return std::filesystem::absolute(path).lexically_normal().string();
+  }
+  return name;
+}
+
+void settle(Overrides& settings, const std::filesystem::path& folder) {
+  constexpr std::array<std::string_view, 2> kLists{"data.path", "data.val_path"};
+  constexpr std::array<std::string_view, 3> kPaths{"data.tokenizer", "eval.data", "model.from"};
+  for (auto& [key, value] : settings) {
+    if (std::ranges::find(kPaths, key) != kPaths.end() && !value.empty() && value != "bytes") value = settled(value, folder);
+    if (std::ranges::find(kLists, key) == kLists.end()) continue;
+    std::vector<std::string> names = run::to_words(key, {run::ConfigValue::Kind::typed, value});
+    for (std::string& name : names) name = settled(name, folder);
+    value = names.size() == 1 && names[0].find(',') == std::string::npos ? names[0] : run::to_toml(names);
+  }
+}
+
+}  // namespace
+
+void settle_paths(Plan& plan, const std::filesystem::path& folder) {
+  settle(plan.base, folder);
+  for (Arm& arm : plan.arms) settle(arm.overrides, folder);
 }
 
 std::string to_toml(const Plan& plan) {

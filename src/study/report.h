@@ -27,8 +27,8 @@ struct Conclusion {
 };
 Conclusion conclude(const Results& results);
 
-// The first two of the directory of a study or of a run; any other is an Error(Fault::usage). A run without metrics yet gives a
-// page that says so.
+// The first two of the directory of a study, of a run, or of one with runs below it; any other is an Error(Fault::usage). A run
+// without metrics yet gives a page that says so.
 std::string html_of(const std::filesystem::path& directory);
 std::filesystem::path write_report_of(const std::filesystem::path& directory);
 

@@ -120,6 +120,9 @@ report::Table confusion_table(const Evaluation& evaluation);
 report::Table classes_table(const Evaluation& evaluation);
 std::vector<report::Picture> mistake_pictures(const Evaluation& evaluation);
 
+// The last part of its path, also of "." and "runs/".
+std::string directory_name(const std::filesystem::path& directory);
+
 // figures/<name>.svg, tables/<name>.csv, .md and .tex, then report.html; each appears complete or not at all. Returns the path
 // of report.html.
 std::filesystem::path write_files(const std::filesystem::path& directory, const std::string& page,

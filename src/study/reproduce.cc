@@ -243,6 +243,10 @@ Cost cost_of(const Experiment& experiment, const std::vector<PlannedRun>& runs) 
   return cost;
 }
 
+double hours_of(const Plan& plan, const std::vector<PlannedRun>& runs, int jobs) {
+  return cost_of({.name = {}, .reproduces = {}, .plan = plan}, runs).core_hours / std::max(jobs, 1);
+}
+
 std::size_t kept(std::size_t points) { return (points + 2) / 3; }
 
 Plan without_grid(const Plan& plan) {

@@ -59,6 +59,9 @@ Cost cost_of(const Experiment& experiment);
 // The same where the runs of its plan are known, with or without a grid.
 Cost cost_of(const Experiment& experiment, const std::vector<PlannedRun>& runs);
 
+// Hours of so many processes at a time.
+double hours_of(const Plan& plan, const std::vector<PlannedRun>& runs, int jobs);
+
 // Successive halving, an affordable form of a grid search: short runs at every point, then the best third of the points with
 // twice the steps, and so on. Every stage is a study of its own.
 

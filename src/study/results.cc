@@ -12,6 +12,7 @@
 #include <cautious/error.h>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "run/config_table.h"
@@ -55,7 +56,7 @@ double number_if_any(const Json& json, std::string_view key) {
 
 // Whether the summary is that of a run that has ended by itself.
 bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = base::parse_json<Json>(text);
   if (!json.is_object()) refuse_summary(file, "not a JSON object");
   const std::string outcome = outcome_in(json, file);
   const Measure measure = measure_of(run.run);

@@ -9,6 +9,7 @@
 #include <cautious/error.h>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "report/matrix_chart.h"
 #include "study/report_parts.h"
@@ -138,7 +139,7 @@ std::optional<Evaluation> evaluation_in(const std::filesystem::path& run) {
   const auto file = run / "evaluation.json";
   const auto text = base::read_file_if_any(file);
   if (!text) return {};
-  const Json json = Json::parse(*text, nullptr, false);
+  const Json json = base::parse_json<Json>(*text);
   if (!json.is_object()) refuse_evaluation(file, "not a JSON object");
   Evaluation evaluation{.classes = classes_in(json, file), .confusion = {}, .mistakes = {}};
   evaluation.confusion = confusion_in(json, evaluation.classes.size(), file);

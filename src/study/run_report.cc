@@ -3,7 +3,6 @@
 #include <array>
 #include <fstream>
 #include <optional>
-#include <set>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -14,10 +13,13 @@
 #include <cautious/error.h>
 
 #include "base/atomic_file.h"
+#include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "report/matrix_chart.h"
 #include "study/report.h"
 #include "study/report_parts.h"
+#include "study/run_list.h"
 
 namespace cautious::study {
 namespace {
@@ -34,9 +36,11 @@ struct RunReport {
 // Every entry of the summary, in its order.
 report::Table summary_table(const std::filesystem::path& run) {
   report::Table table{.name = "summary", .title = "Summary", .head = {"what", "value"}, .rows = {}, .note = ""};
-  std::ifstream in(run / "summary.json");
-  const auto summary = nlohmann::ordered_json::parse(in, nullptr, false);
-  if (!summary.is_object()) return table;
+  const auto file = run / "summary.json";
+  const auto text = base::read_file_if_any(file);
+  if (!text) return table;
+  const auto summary = base::parse_json<nlohmann::ordered_json>(*text);
+  if (!summary.is_object()) base::refuse_content(file.string(), "not a JSON object");
   for (const auto& [key, value] : summary.items()) {
     table.rows.push_back({key, value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump()});
   }
@@ -116,9 +120,7 @@ void add_evaluation(report::HtmlPage& page, const RunReport& report) {
 }
 
 std::string page_of(const std::filesystem::path& run, const RunReport& report) {
-  const std::filesystem::path whole = std::filesystem::absolute(run).lexically_normal();
-  const std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-  report::HtmlPage page("Run " + name);
+  report::HtmlPage page("Run " + directory_name(run));
   const bool ended = !report.summary.rows.empty();
   if (report.external) {
     page.paragraph("One run, made by a program of which this page knows what it reported.", "status");
@@ -168,19 +170,20 @@ std::filesystem::path write_run_report(const std::filesystem::path& run) {
 constexpr std::array kRead{"plan.toml",       "looks.jsonl",  "config.toml", "metrics.jsonl",
                            "evaluation.json", "summary.json", "failure.txt"};
 
-// Otherwise it is a run.
-bool is_study(const std::filesystem::path& directory) {
+enum class DirectoryKind { study, run, runs };
+
+DirectoryKind kind_of(const std::filesystem::path& directory) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(Fault::usage,
-                fmt::format("{} is not a directory; give that of a study or of a run", base::in_quotes(directory.string())));
-  }
-  if (std::filesystem::exists(directory / "plan.toml", error)) return true;
-  if (!std::filesystem::exists(directory / "config.toml", error)) {
-    throw Error(Fault::usage, fmt::format("{} is neither a study (it has no plan.toml) nor a run (no config.toml)",
+    throw Error(Fault::usage, fmt::format("{} is not a directory; give that of a study, of a run, or one with runs in it",
                                           base::in_quotes(directory.string())));
   }
-  return false;
+  if (std::filesystem::exists(directory / "plan.toml", error)) return DirectoryKind::study;
+  if (std::filesystem::exists(directory / "config.toml", error)) return DirectoryKind::run;
+  if (!run_folders(directory).empty()) return DirectoryKind::runs;
+  throw Error(Fault::usage, fmt::format("{} is neither a study (it has no plan.toml) nor a run (no config.toml), and there are "
+                                        "no runs in it",
+                                        base::in_quotes(directory.string())));
 }
 
 // Size and time of the files in one directory.
@@ -196,6 +199,11 @@ void append_stamp(std::string& stamp, const std::filesystem::path& directory) {
 
 }  // namespace
 
+std::string directory_name(const std::filesystem::path& directory) {
+  const std::filesystem::path whole = std::filesystem::absolute(directory).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 std::filesystem::path write_files(const std::filesystem::path& directory, const std::string& page,
                                   const std::vector<report::Figure>& figures, const std::vector<report::Table>& tables) {
   const std::filesystem::path drawn = folder_in(directory, "figures"), written = folder_in(directory, "tables");
@@ -210,13 +218,29 @@ std::filesystem::path write_files(const std::filesystem::path& directory, const 
 }
 
 std::filesystem::path write_report_of(const std::filesystem::path& directory) {
-  if (!is_study(directory)) return write_run_report(directory);
+  switch (kind_of(directory)) {
+    case DirectoryKind::run:
+      return write_run_report(directory);
+    case DirectoryKind::runs: {
+      const RunListReport report = run_list_report(directory, runs_below(directory));
+      return write_files(directory, report.page, report.figures, {report.table});
+    }
+    case DirectoryKind::study:
+      break;
+  }
   const Results results = read_results(directory);
   return write_report(results, verdict_of(results));
 }
 
 std::string html_of(const std::filesystem::path& directory) {
-  if (!is_study(directory)) return page_of(directory, make_run_report(directory));
+  switch (kind_of(directory)) {
+    case DirectoryKind::run:
+      return page_of(directory, make_run_report(directory));
+    case DirectoryKind::runs:
+      return run_list_report(directory, runs_below(directory)).page;
+    case DirectoryKind::study:
+      break;
+  }
   const Results results = read_results(directory);
   return report_html(results, verdict_of(results));
 }
@@ -224,13 +248,8 @@ std::string html_of(const std::filesystem::path& directory) {
 std::string stamp_of(const std::filesystem::path& directory) {
   std::string stamp;
   append_stamp(stamp, directory);
-  std::error_code error;
-  std::set<std::filesystem::path> runs;  // in an order that does not change
-  for (std::filesystem::directory_iterator entry(directory / "runs", error), end; !error && entry != end;
-       entry.increment(error)) {
-    runs.insert(entry->path());
-  }
-  for (const std::filesystem::path& run : runs) append_stamp(stamp, run);
+  if (std::error_code error; !std::filesystem::is_directory(directory, error)) return stamp;
+  for (const std::filesystem::path& run : run_folders(directory)) append_stamp(stamp, run);
   return stamp;
 }
 

@@ -11,6 +11,7 @@
 #include <cautious/error.h>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "study/verdict.h"
 
 namespace cautious::study {
@@ -27,7 +28,7 @@ std::vector<Look> looks_of(const std::filesystem::path& directory) {
   std::istringstream lines(base::read_file_if_any(file).value_or(""));
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto json = base::parse_json(line);
     ++number;
     const auto count = [&](const char* key) {
       const auto found = json.is_object() ? json.find(key) : json.end();

@@ -50,7 +50,7 @@ class ImageTask : public Task {
   }
 
   ::torch::nn::Module& model() override { return *model_; }
-  RunPlan plan() const override { return {data_.train->size(), data_.validation->size(), data_.split}; }
+  RunPlan plan() const override { return {data_.train->size(), data_.validation->size(), data_.split, {}}; }
   std::int64_t fingerprint() const override { return data_.train->fingerprint(); }
   double epochs(std::int64_t steps) const override {
     return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(data_.train->size());

@@ -1,12 +1,10 @@
 // Before a run begins: the ranks agree, the memory suffices, the data fits the model.
-#include <fstream>
-#include <limits>
-
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <cautious/error.h>
 
+#include "base/memory.h"
 #include "base/sha256.h"
 #include "run/checkpoint.h"
 #include "train/trainer.h"
@@ -33,7 +31,7 @@ double memory_needed(const run::RunConfig& config, const ranks::World& world) {
 
 void check_memory(const run::RunConfig& config, const ranks::World& world) {
   constexpr double kGiB = 1024.0 * 1024 * 1024;
-  const double needed = memory_needed(config, world), available = memory_available();
+  const double needed = memory_needed(config, world), available = base::memory_available();
   if (needed <= available) return;
   const bool image = config.task == run::TaskKind::image;
   throw Error(
@@ -82,15 +80,6 @@ void check_ranks(const run::RunConfig& config, int ranks) {
 std::unique_ptr<Task> make_task(const run::RunConfig& config, ranks::World& world, const Progress& progress) {
   return config.task == run::TaskKind::image ? make_image_task(config, world, progress)
                                              : make_text_task(config, world, progress);
-}
-
-double memory_available() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string word; info >> word;) {
-    double kilobytes = 0;
-    if (word == "MemAvailable:" && info >> kilobytes) return kilobytes * 1024;
-  }
-  return std::numeric_limits<double>::infinity();
 }
 
 std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, ranks::World& world) {

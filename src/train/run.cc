@@ -17,6 +17,8 @@
 #include "run/checkpoint.h"
 #include "run/decay_trace.h"
 #include "run/directory.h"
+#include "run/log_command.h"
+#include "run/seal.h"
 #include "train/trainer.h"
 
 namespace cautious::train {
@@ -60,6 +62,7 @@ class Run {
   Task& task_;
   const Measures& measures_;
   const run::RunDirectory* directory_;
+  std::vector<std::string> changed_;
   std::int64_t steps_;
   Trainer trainer_;
   Telemetry telemetry_;
@@ -67,6 +70,7 @@ class Run {
   ranks::Traffic traffic_;  // of steps
   std::optional<run::MetricsWriter> metrics_;
   std::optional<run::DecayTraceWriter> trace_;
+  std::optional<run::LogCommand> command_;
   Clock::time_point start_ = Clock::now();
   std::int64_t first_step_ = 0, row_step_ = 0;  // steps done when this process began, and at the last row
   double earlier_ = 0;                          // seconds of earlier processes
@@ -80,18 +84,24 @@ Run::Run(const RunRequest& request, const RunWatch& watch, ranks::World& world, 
       task_(task),
       measures_(measures_of(request.config.task)),
       directory_(directory),
+      changed_(request.changed),
       steps_(steps_of(request.config)),
       trainer_(request.config, task, world),
       telemetry_(trainer_.names(), request.config.log.tensors),
       state_(start_of(request.config.task)) {
   state_.data = task.fingerprint();
+  state_.config = run::computing_keys(config_);
   world.agree("data", fmt::format("fingerprint {}", state_.data));
   if (request.resume) load();
   earlier_ = state_.seconds;
   first_step_ = row_step_ = state_.step;
   if (directory == nullptr) return;
+  if (request.resume) run::tidy_checkpoints(directory->checkpoints(), config_.checkpoint.keep);
   metrics_.emplace(directory->path(), columns(), state_.step, config_.log.tensorboard);
   if (config_.log.decay_trace) trace_.emplace(directory->path(), trainer_.names(), state_.step);
+  if (!config_.log.command.empty()) {
+    command_.emplace(config_, directory->path(), state_.step, [this](const std::string& line) { say(line); });
+  }
 }
 
 // The first rank knows whether there is a checkpoint, and sends what is in it.
@@ -106,16 +116,13 @@ void Run::load() {
 void Run::load_from(const std::vector<run::CheckpointInfo>& saved) try {
   const std::filesystem::path folder = saved.empty() ? "" : saved.back().path;
   if (directory_ != nullptr) {
-    const RunState before = read_state(folder / "state.json", config_.task);
-    if (before.data != state_.data) {
-      throw Error(
-          Fault::usage,
-          fmt::format("data.path is not what {} was trained on: {} changed; restore it, or start a new run with another "
-                      "--out",
-                      folder.string(),
-                      config_.task == run::TaskKind::image ? "the images have" : "the text or the tokenizer has"));
+    const RunState before = read_checkpoint(saved.back(), config_, state_.data);
+    if (const std::string changes = changes_since(before, config_, changed_); !changes.empty()) {
+      base::write_atomically(directory_->config(), to_toml(config_));
+      say(changes);
     }
     state_ = before;
+    state_.config = run::computing_keys(config_);
   }
   // What the other ranks go by.
   state_.step = world_.gather(state_.step).front();
@@ -181,6 +188,7 @@ void Run::write(run::MetricsRow& row, const StepReport& report, bool evaluating)
   telemetry_.append(report, row.values);
   metrics_->add(row);
   if (watch_.row) watch_.row(row);
+  if (command_) command_->send(to_json(row));
   if (evaluating && config_.task == run::TaskKind::image) {
     base::write_atomically(directory_->path() / "summary.csv", summary_csv(run::read_metrics(directory_->metrics())));
   }
@@ -191,11 +199,14 @@ void Run::save() {
   state_.seconds = elapsed();
   if (directory_ == nullptr) return trainer_.save({});
   try {
+    // A checkpoint needs all that was written before it.
+    metrics_->sync();
+    if (trace_) trace_->sync();
     run::write_checkpoint(directory_->checkpoints(), state_.step, config_.checkpoint.keep,
                           [&](const std::filesystem::path& aside) {
                             trainer_.save(aside);
                             task_.describe(aside);
-                            base::write_atomically(aside / "state.json", to_json(state_, config_.task));
+                            base::write_atomically(aside / "state.json", run::sealed(to_json(state_, config_.task), aside));
                           });
   } catch (const Error& error) {
     const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_->checkpoints());
@@ -234,7 +245,11 @@ RunResult Run::end(Outcome outcome, std::string reason) {
     state_.traffic.seconds /= static_cast<double>(steps);
     state_.traffic.waited /= static_cast<double>(steps);
   }
-  if (directory_ != nullptr) base::write_atomically(directory_->summary(), summary_json(config_, state_, outcome));
+  if (directory_ != nullptr) {
+    const std::string summary = summary_json(config_, state_, outcome);
+    base::write_atomically(directory_->summary(), summary);
+    if (command_) command_->finish(summary, outcome == Outcome::stopped);
+  }
   return {outcome, state_, std::move(reason)};
 }
 

@@ -6,10 +6,12 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/terminal.h"
 #include "ranks/world.h"
+#include "run/checkpoint.h"
 #include "run/config.h"
 #include "run/metrics.h"
 
@@ -50,6 +52,7 @@ struct RunState {
   Evaluation last;
   double best = kNone;  // of the objective, at best_step
   std::int64_t best_step = 0;
+  std::vector<std::pair<std::string, std::string>> config = {};  // what it was computed with (run::computing_keys)
   // Of summary.json alone.
   std::vector<Score> scores = {};  // when the run is done
   int ranks = 1;
@@ -60,7 +63,12 @@ struct RunState {
 // Nothing done, nothing evaluated.
 RunState start_of(run::TaskKind task);
 std::string to_json(const RunState& state, run::TaskKind task);
-RunState read_state(const std::filesystem::path& file, run::TaskKind task);
+// That of a checkpoint that a run with this configuration continues on this data, whole as it was saved; otherwise an Error.
+RunState read_checkpoint(const run::CheckpointInfo& saved, const run::RunConfig& config, std::int64_t data);
+
+// What the user has changed since, in words; empty: nothing. A key that is not what the checkpoint was computed with and is not
+// among `changed` is an Error(Fault::usage). Checkpoints of older programs do not say what theirs were.
+std::string changes_since(const RunState& before, const run::RunConfig& config, const std::vector<std::string>& changed);
 
 enum class Outcome { done, stopped, diverged };
 
@@ -74,7 +82,8 @@ std::string summary_csv(const std::vector<run::MetricsRow>& rows);
 struct RunRequest {
   run::RunConfig config;
   std::filesystem::path out;
-  bool resume = false;  // continue from the newest checkpoint in `out`
+  bool resume = false;                    // continue from the newest checkpoint in `out`
+  std::vector<std::string> changed = {};  // keys that need not be those of the checkpoint
 };
 
 struct RunWatch {
@@ -89,6 +98,12 @@ struct RunWatch {
 struct RunPlan {
   std::int64_t training, validation;  // tokens or images
   std::string split;
+  struct Share {
+    std::string name;
+    double fraction;
+    std::int64_t tokens;
+  };
+  std::vector<Share> shares;  // of a mixture of texts
 };
 
 // Trains. Before the first step everything that can be wrong has been looked at: the data, the model that is to hold it, the
@@ -107,8 +122,5 @@ std::string resume_command(const std::filesystem::path& out);
 
 // An Error unless the batch can be divided among so many ranks.
 void check_ranks(const run::RunConfig& config, int ranks);
-
-// Bytes that the system says are available; infinite where it does not say.
-double memory_available();
 
 }  // namespace cautious::train

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -15,8 +14,12 @@
 
 #include <cautious/error.h>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "linear/blas.h"
+#include "run/config_table.h"
 #include "run/provenance.h"
+#include "run/seal.h"
 
 namespace cautious::train {
 namespace {
@@ -84,14 +87,17 @@ std::string to_json(const RunState& state, run::TaskKind task) {
   for (std::size_t i = 0; i < measures.columns.size(); ++i) json[measures.columns[i]] = finite_or_null(state.last.numbers[i]);
   json[count_key(measures)] = state.last.count;
   json[best_key(measures)] = finite_or_null(state.best);
+  for (const auto& [key, value] : state.config) json["config"][key] = value;
   return json.dump(2) + "\n";
 }
 
+namespace {
+
 RunState read_state(const std::filesystem::path& file, run::TaskKind task) {
-  std::ifstream in(file);
-  if (!in) throw Error(Fault::data, fmt::format("{}: cannot be read: the checkpoint is incomplete", file.string()));
+  const auto text = base::read_file_if_any(file);
+  if (!text) throw Error(Fault::data, fmt::format("{}: cannot be read: the checkpoint is incomplete", file.string()));
   RunState state = start_of(task);
-  const Json json = Json::parse(in, nullptr, false);
+  const Json json = base::parse_json<Json>(*text);
   const auto field = [&](std::string_view name) -> const Json& {
     const auto found = json.find(std::string(name));
     if (found == json.end() || !(found->is_number() || found->is_null())) {
@@ -100,7 +106,14 @@ RunState read_state(const std::filesystem::path& file, run::TaskKind task) {
     return *found;
   };
   if (!json.is_object()) throw Error(Fault::data, fmt::format("{}: not a JSON object", file.string()));
-  const auto whole = [&](std::string_view name) { return field(name).is_null() ? 0 : field(name).get<std::int64_t>(); };
+  const auto whole = [&](std::string_view name) {
+    const Json& value = field(name);
+    const bool negative = value.is_number_integer() && !value.is_number_unsigned();
+    const bool huge = value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
+    if (value.is_number_integer() && !huge && (!negative || name == "data")) return value.get<std::int64_t>();
+    throw Error(Fault::data,
+                fmt::format("{}: '{}' is {}; valid: a whole number from 0 to 2^63-1", file.string(), name, value.dump()));
+  };
   const auto number = [&](std::string_view name) {
     return field(name).is_null() ? RunState::kNone : field(name).get<double>();
   };
@@ -110,7 +123,36 @@ RunState read_state(const std::filesystem::path& file, run::TaskKind task) {
   for (std::size_t i = 0; i < measures.columns.size(); ++i) state.last.numbers[i] = number(measures.columns[i]);
   state.last.count = whole(count_key(measures));
   state.best = number(best_key(measures));
+  if (const auto config = json.find("config"); config != json.end() && config->is_object()) {
+    for (const auto& [key, value] : config->items()) {
+      if (value.is_string()) state.config.emplace_back(key, value.get<std::string>());
+    }
+  }
   return state;
+}
+
+}  // namespace
+
+std::string changes_since(const RunState& before, const run::RunConfig& config, const std::vector<std::string>& changed) {
+  const auto shown = [](const std::string& value) { return value.empty() ? "not set" : value; };
+  const auto now = run::computing_keys(config);
+  std::vector<std::string> changes;
+  for (const auto& [key, value] : before.config) {
+    const auto found = std::ranges::find(now, key, &std::pair<std::string, std::string>::first);
+    const std::string is = found == now.end() ? "" : found->second;
+    if (is == value) continue;
+    const auto rivals = run::rivals_of(config.task, key);  // setting one unsets the others
+    const bool meant = std::ranges::any_of(
+        changed, [&](const std::string& other) { return other == key || std::ranges::find(rivals, other) != rivals.end(); });
+    if (!meant) {
+      throw Error(Fault::usage,
+                  fmt::format("config.toml: {} is {}, but step {} was computed with {}; write that back, or say that the "
+                              "change is meant, as in: --resume --change {}={}",
+                              key, shown(is), before.step, shown(value), key, is.empty() ? "VALUE" : is));
+    }
+    changes.push_back(fmt::format("{} from {} to {}", key, shown(value), shown(is)));
+  }
+  return changes.empty() ? "" : fmt::format("changed after step {}: {}", before.step, fmt::join(changes, ", "));
 }
 
 std::string summary_json(const run::RunConfig& config, const RunState& state, Outcome outcome) {
@@ -163,6 +205,25 @@ std::string summary_csv(const std::vector<run::MetricsRow>& rows) {
                         100 - value("val_top5_error"), value("lr"));
   }
   return text;
+}
+
+RunState read_checkpoint(const run::CheckpointInfo& saved, const run::RunConfig& config, std::int64_t data) {
+  const std::filesystem::path file = saved.path / "state.json";
+  const std::int64_t steps = steps_of(config);
+  RunState state = read_state(file, config.task);
+  if (state.step != saved.step || state.step > steps) {
+    throw Error(Fault::data, fmt::format("{}: 'step' is {}; this is the checkpoint of step {}, of a run of {} steps",
+                                         file.string(), state.step, saved.step, steps));
+  }
+  run::check_seal(saved.path);
+  if (state.data != data) {
+    throw Error(
+        Fault::usage,
+        fmt::format("data.path is not what {} was trained on: {} changed; restore it, or start a new run with another --out",
+                    saved.path.string(),
+                    config.task == run::TaskKind::image ? "the images have" : "the text or the tokenizer has"));
+  }
+  return state;
 }
 
 }  // namespace cautious::train

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -16,6 +17,7 @@
 
 #include "base/atomic_file.h"
 #include "base/files.h"
+#include "data/mixture.h"
 #include "data/sampler.h"
 #include "data/tasks/results.h"
 #include "model/adapters.h"
@@ -46,6 +48,20 @@ class TextSource {
   virtual std::vector<std::string> notices() const = 0;
 };
 
+std::vector<data::Stream> streams_of(const data::Corpus& corpus) {
+  std::vector<data::Stream> streams;
+  for (const data::Share& share : corpus.shares) streams.push_back(share.train);
+  if (streams.empty()) streams.push_back(corpus.train);
+  return streams;
+}
+
+std::vector<double> weights_of(const data::Corpus& corpus) {
+  std::vector<double> weights;
+  for (const data::Share& share : corpus.shares) weights.push_back(share.weight);
+  if (weights.empty()) weights.push_back(1);
+  return weights;
+}
+
 class CorpusSource : public TextSource {
  public:
   CorpusSource(const run::RunConfig& config, run::RunData data)
@@ -55,15 +71,23 @@ class CorpusSource : public TextSource {
             &data_.corpus.validation,
             data::fixed_windows(data_.corpus.validation, length_, std::max<std::int64_t>(1, config.eval.tokens / length_)),
             length_, data_.tokenizer.lengths()},
-        sampler_(data_.corpus.train, length_, config.train.seed) {}
+        streams_(streams_of(data_.corpus)),
+        mixture_(streams_, weights_of(data_.corpus), length_, config.train.seed) {}
 
   const data::Tokenizer& tokenizer() const override { return data_.tokenizer; }
-  RunPlan plan() const override { return {data_.corpus.train.size(), data_.corpus.validation.size(), data_.corpus.split}; }
+  RunPlan plan() const override {
+    RunPlan plan{data_.corpus.train.size(), data_.corpus.validation.size(), data_.corpus.split, {}};
+    const std::vector<double> weights = weights_of(data_.corpus);
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (const data::Share& share : data_.corpus.shares)
+      plan.shares.push_back({share.name, share.weight / sum, share.train.size()});
+    return plan;
+  }
   std::int64_t fingerprint() const override { return data_.corpus.train.fingerprint(); }
-  std::int64_t per_epoch() const override { return sampler_.per_epoch(); }
+  std::int64_t per_epoch() const override { return mixture_.per_epoch(); }
   void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
                 std::span<std::int64_t> starts) const override {
-    sampler_.sequence(number, tokens, target, starts);
+    mixture_.sequence(number, tokens, target, starts);
   }
   model::Windows validation() const override { return windows_of(evaluation_); }
   std::vector<std::string> notices() const override { return {}; }
@@ -72,7 +96,8 @@ class CorpusSource : public TextSource {
   run::RunData data_;
   std::int64_t length_;
   model::EvaluationSet evaluation_;
-  data::Sampler sampler_;
+  std::vector<data::Stream> streams_;
+  data::Mixture mixture_;
 };
 
 class LessonSource : public TextSource {
@@ -81,7 +106,7 @@ class LessonSource : public TextSource {
       : data_(std::move(data)), length_(run::sequence_length(config)) {}
 
   const data::Tokenizer& tokenizer() const override { return data_.tokenizer; }
-  RunPlan plan() const override { return {data_.train.count() * length_, data_.validation.count() * length_, data_.split}; }
+  RunPlan plan() const override { return {data_.train.count() * length_, data_.validation.count() * length_, data_.split, {}}; }
   std::int64_t fingerprint() const override { return data_.train.fingerprint(); }
   std::int64_t per_epoch() const override { return data_.train.count(); }
   void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,
@@ -229,9 +254,13 @@ void TextTask::describe(const std::filesystem::path& folder) const {
   base::write_atomically(folder / "tokenizer.json", tokenizer.to_json());
   // Special tokens by their roles, and the chat template.
   constexpr const char* kMore = "tokenizer_config.json";
-  if (config_.data.tokenizer == "bytes") return;
-  const auto more = base::read_file_if_any(run::tokenizer_beside(config_.data.tokenizer) / kMore);
-  if (more) base::write_atomically(folder / kMore, *more);
+  std::optional<std::string> more;
+  if (config_.data.tokenizer != "bytes") {
+    more = base::read_file_if_any(run::tokenizer_beside(config_.data.tokenizer) / kMore);
+  }
+  // Without it, others take the tokenizer's class from that of the model, which would put a token before every text.
+  constexpr const char* kPlain = "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n";
+  base::write_atomically(folder / kMore, more.value_or(kPlain));
 }
 
 at::Tensor TextTask::loss_of(const at::Tensor& tokens, const at::Tensor& target, const at::Tensor& starts) {

@@ -63,7 +63,7 @@ class BadInput(unittest.TestCase):
     def test_words(self):
         see = "see 'cautious --help'"
         for words, command in (
-                ([see, "choices: train, launch, finetune, sample, eval"], []),
+                ([see, "choices: train, launch, finetune, sample, eval"], ["no-verb"]),
                 ([see, "no verb named 'repaly'", "did you mean 'replay'?"], ["repaly"]),
                 ([see, "unknown option '--versoin'", "'--version'"], ["--versoin"]),
                 ([see, "unknown option '-x'"], ["-x"]),
@@ -82,7 +82,9 @@ class BadInput(unittest.TestCase):
                 (["no decay named 'cautios'", "did you mean 'cautious'?", "layerwise"], *ADAMW, "--decay", "cautios"),
                 (["no decay named 'a\\x0ab'"], *ADAMW, "--decay", "a\nb"),
                 (["unknown option '--betta1'; did you mean '--beta1'; see", "see 'cautious replay --help'"], *ADAMW, "--betta1", 0.9),
-                (["unknown option '--weight-decay'", "'--weight_decay'"], *ADAMW, "--weight-decay=0.1"),
+                (["weight_decay is '-0.1'"], *ADAMW, "--weight-decay=-0.1"),
+                (["--lr is given twice"], *ADAMW, "--lr", 1),
+                (["--decay is empty"], *ADAMW, "--decay="),
                 (["no field of adam", "'beta'", "choices: beta1, beta2, eps"], *ADAMW, "--beta", 0.9),
                 (["no field of adam", "'density'"], *ADAMW, "--density", 0.9),
                 (["no coupling named 'corected'", "'corrected'"], *ADAMW, "--coupling", "corected"),
@@ -294,7 +296,10 @@ class BadInput(unittest.TestCase):
         for word in ("--beta1", "0.999", "1e-08", "0.0001", "--fraction", "layerwise", "default: nearest", "corrected"):
             self.assertIn(word, done.stdout)
         done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
-        self.assertRegex(done.stdout, r"^cautious \d+\.\d+\.\d+\n$")
+        self.assertRegex(done.stdout, r"^cautious \d+\.\d+\.\d+\ncommit \S+, .+\n$")
+        for one, same in ((["version"], ["--version"]), ([], ["--help"]), (["help"], ["--help"]), (["help", "replay"], ["replay", "--help"])):
+            texts = [subprocess.run([PROGRAM, *words], capture_output=True, text=True).stdout for words in (one, same)]
+            self.assertEqual(*texts)
 
 
 if __name__ == "__main__":

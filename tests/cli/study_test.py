@@ -117,7 +117,7 @@ class Runs(Study):
         keys = [word for word in TINY if "=" in word and not word.startswith("--train.threads")]
         command = ["compare", "--preset", "nano-100k", "--data", self.corpus, f"--data.cache={self.folder / 'cache'}", *keys,
                    "--lambdas", "1", "--steps", 40, "--seeds", 2, "--tune-seeds", 1, "--out", self.folder / "study", "--jobs", 2]
-        self.assertIn("9 runs, ", run(*command, "--dry-run").stdout.splitlines()[-1])
+        self.assertIn("13 runs, ", run(*command, "--dry-run").stdout.splitlines()[-1])
         done = run(*command)
         self.assertEqual(done.returncode, 0, done.stderr)
         folders, seed = self.folders(), "seed=100000"
@@ -250,7 +250,7 @@ class Runs(Study):
         lines = done.stdout.splitlines()
         self.assertEqual(len(lines), 1 + 16 + 1)
         self.assertEqual(lines[1].split()[1], "40")
-        self.assertEqual(lines[-1], f"16 runs, {16 * 40 * 4 * 32 / 1000:.3g}k tokens")
+        self.assertIn(f"16 runs, {16 * 40 * 4 * 32 / 1000:.3g}k tokens, about 1 min", lines[-1])
         self.refused(2, ["--out is missing"], "study", plan)
         self.refused(2, ["jobs is 0; valid: [1, 4096]"], "study", plan, "--out", self.folder / "study", "--jobs", "0")
         self.refused(2, ["not empty and not a study"], "study", plan, "--out", self.folder)

@@ -2,11 +2,15 @@
 
 Arguments: the program, and a folder where the packages are kept from run to run.
 """
+import gzip
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -130,6 +134,62 @@ class Tokenizers(unittest.TestCase):
         self.assertEqual(ours(documents, "bytes"), "111 110 101\n116 104 114 101 101\n")
         self.assertEqual(run(documents, "--tokenizer", "bytes", "--ids", "--quiet").stderr, "")
 
+    def test_standard_input(self):
+        lines = '{"body": "one"}\n{"body": "three"}\n'
+
+        def piped(text, *more):
+            return subprocess.run([PROGRAM, "tokenize", "-", "--tokenizer", "bytes", *map(str, more)], input=text.encode(),
+                                  capture_output=True)
+
+        done = piped(lines, "--format", "jsonl", "--field", "body", "--ids")
+        self.assertEqual(done.stdout.decode(), "111 110 101\n116 104 114 101 101\n")
+        self.assertEqual(piped("one", "--format", "text", "--ids").stdout, b"111 110 101\n")
+        file, out = self.folder / "lines.jsonl", [self.folder / "a.tokens", self.folder / "b.tokens"]
+        file.write_text(lines)
+        self.assertEqual(piped(lines, "--format", "jsonl", "--field", "body", "--out", out[0]).returncode, 0)
+        self.assertEqual(run(file, "--tokenizer", "bytes", "--field", "body", "--out", out[1]).returncode, 0)
+        self.assertEqual(out[0].read_bytes(), out[1].read_bytes())
+        for code, words, text, *more in [
+                (USAGE, "--format text or --format jsonl", "x", "--ids"), (USAGE, "no format named 'json'", "x", "--ids", "--format", "json"),
+                (DATA, "standard input: is empty", "", "--ids", "--format", "text"),
+                (DATA, "standard input: line 2: no field 'text'; fields: 'b'", '{"text": ""}\n{"b": 1}', "--out", out[0], "--format", "jsonl"),
+                (USAGE, "one standard input", "x", "-", "--ids", "--format", "text")]:
+            done = piped(text, *more)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(words, done.stderr.decode())
+        self.refused(USAGE, ["--format is for standard input"], file, "--tokenizer", "bytes", "--ids", "--format", "jsonl")
+        self.refused(USAGE, ["--field is empty"], file, "--tokenizer", "bytes", "--ids", "--field", "")
+
+    def test_a_pipe_that_gives_nothing_can_be_interrupted(self):
+        for text in b"", b'{"text": "some"}\n':
+            process = subprocess.Popen([PROGRAM, "tokenize", "-", "--format", "jsonl", "--tokenizer", "bytes", "--out",
+                                        self.folder / "x.tokens"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            process.stdin.write(text)
+            process.stdin.flush()
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(20), 143)
+            process.stdin.close()
+            process.stderr.close()
+            self.assertEqual(list(self.folder.glob("*x.tokens*")), [])
+
+    def test_memory_does_not_grow_with_the_files(self):
+        def peak(megabytes, name, line):
+            file = self.folder / name
+            with gzip.open(file, "wb", 1) as out:
+                for _ in range(megabytes):
+                    out.write(line * ((1 << 20) // len(line)))
+            process = subprocess.Popen([PROGRAM, "tokenize", file, "--tokenizer", "bytes", "--threads", "1", "--quiet", "--out",
+                                        self.folder / "x.tokens"])
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = status
+            self.assertEqual(status, 0)
+            return usage.ru_maxrss / 1024  # MiB
+
+        for name, line in ("a.txt.gz", b"some words of a text that is long\n"), ("a.jsonl.gz", b'{"text": "' + b'a few words ' * 100 + b'"}\n'):
+            small, large = peak(40, name, line), peak(200, name, line)
+            self.assertLess(large - small, 40, name)
+
     def refused(self, code, words, *command):
         before = sorted(path.name for path in self.folder.iterdir())
         done = run(*command)
@@ -158,7 +218,7 @@ class Tokenizers(unittest.TestCase):
 
     def test_bad_files(self):
         out = self.folder / "out.tokens"
-        self.refused(DATA, ["gpt9", "'bytes'", ".tiktoken"], self.english, "--tokenizer", "gpt9", "--out", out)
+        self.refused(USAGE, ["gpt9", "gpt2-bpe, tiktoken"], self.english, "--tokenizer", "gpt9", "--out", out)
         self.refused(DATA, [str(self.folder), "tokenizer.json"], self.english, "--tokenizer", self.folder, "--out", out)
         self.refused(DATA, ["missing.txt"], self.folder / "missing.txt", "--tokenizer", "bytes", "--out", out)
         small = self.folder / "small.txt"

@@ -1,4 +1,5 @@
 """Training with bad input: one line, the right exit code, nothing lost."""
+import json
 import math
 import resource
 import shutil
@@ -56,21 +57,47 @@ class Refusals(Training):
         lines = self.folder / "lines.jsonl"
         lines.write_text('{"text": "one"}\n{"words": "two"}\n')
         refused(["lines.jsonl", "line 2", "text"], path=lines)
+        refused(["lines.jsonl", "line 1: no field 'body'; fields: 'text'"], "--data.field=body", path=lines)
+        refused(["data.path is -", "cautious tokenize -"], path="-", code=2)
+        refused(["data.weights is a list of 2, data.path one of 1"], "--data.weights=1,2", code=2)
         refused(["train.batch_size", "GiB", "grad_accum"], "--train.batch_size=1000000", "--train.seq_len=128", code=2)
 
     def test_changed_data_is_not_continued_with(self):
         out = self.train("run", "--checkpoint.every=20", steps=20)
-        (out / "config.toml").write_text((out / "config.toml").read_text().replace("steps = 20", "steps = 40"))
         with open(self.corpus, "a") as file:
             file.write("one line more\n")
-        self.refused(2, ["data.path", "changed", "--out"], "train", "--out", out, "--resume")
+        self.refused(2, ["data.path", "changed", "--out"], "train", "--out", out, "--resume", "--change", "train.steps=40")
+
+    def test_changes_are_declared_and_kept(self):
+        out = self.train("run", "--checkpoint.every=20", steps=20)
+        config = out / "config.toml"
+        text = config.read_text()
+        self.refused(2, ["--change train.steps=40"], "train", "--out", out, "--resume", "--train.steps=40")
+        self.refused(2, ["--change", "'model.width'", "--init"], "train", "--out", out, "--resume", "--change", "model.width=32")
+        self.refused(2, ["KEY=VALUE"], "train", "--out", out, "--resume", "--change", "steps")
+        self.refused(2, ["--change is for --resume"], *self.arguments("other", "--change", "train.steps=40"))
+        config.write_text(text.replace("lr = 0.005 ", "lr = 0.004 "))
+        self.refused(2, ["config.toml", "optimizer.lr is 0.004", "step 20 was computed with 0.005"],
+                     "train", "--out", out, "--resume", "--change", "train.steps=40")
+        self.assertEqual(self.summary(out)["steps"], 20)
+        done = run("train", "--out", out, "--resume", "--quiet", "--change", "train.tokens=5120,train.threads=2",
+                   "--change", "optimizer.lr=0.004")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.summary(out)["steps"], 40)
+        log = (out / "log.txt").read_text()
+        for change in ("changed after step 20", "optimizer.lr from 0.005 to 0.004", "train.steps from 20 to not set",
+                       "train.tokens from not set to 5120", "train.threads from 1 to 2"):
+            self.assertIn(change, log)
+        self.assertIn("tokens = 5120", config.read_text())
+        self.assertEqual(run("train", "--out", out, "--resume", "--quiet").returncode, 0)  # it is the run's own now
 
     def test_vocabulary_larger_than_the_models(self):
         tokenizer = self.folder / "tokenizer.json"
         done = run("tokenize", "--train", "--vocab", "512", self.corpus, "--out", tokenizer)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.refused(2, ["512", "256", "--model.vocab=512"], *self.arguments("x", f"--data.tokenizer={tokenizer}"))
-        out = self.train("bpe", f"--data.tokenizer={tokenizer}", "--model.vocab=512")
+        self.refused(2, ["512", "256", "--model.vocab=512"],
+                     *self.arguments("x", f"--data.tokenizer={tokenizer}", "--model.vocab=256"))
+        out = self.train("bpe", f"--data.tokenizer={tokenizer}")
         row = self.rows(out)[-1]
         self.assertLess(row["val_bpb"], row["val_loss"] / 0.6931 / 1.5)  # a token is more than a byte
 
@@ -89,9 +116,12 @@ class Refusals(Training):
         out = self.train("run", "--checkpoint.every=20", steps=20)
         other = self.train("other", "--model.hidden=32", steps=20)
         shutil.copy(self.newest(other) / "model.safetensors", self.newest(out))
-        config = (out / "config.toml").read_text().replace("steps = 20", "steps = 40")
-        (out / "config.toml").write_text(config)
-        self.refused(3, ["mlp", "another architecture"], "train", "--out", out, "--resume")
+        more = ("--change", "train.steps=40")
+        self.refused(3, ["model.safetensors: is not the file that was saved"], "train", "--out", out, "--resume", *more)
+        state = self.newest(out) / "state.json"
+        unsealed = {key: value for key, value in json.loads(state.read_text()).items() if key not in ("files", "sha256")}
+        state.write_text(json.dumps(unsealed))  # of a version that had no seals
+        self.refused(3, ["mlp", "another architecture"], "train", "--out", out, "--resume", *more)
         self.refused(3, ["mlp", "another architecture"], "eval", out, "--data", self.corpus)
         (self.newest(out) / "model.safetensors").write_bytes(b"nonsense")
         self.refused(3, ["model.safetensors"], "sample", out, "--prompt", "a")
@@ -179,15 +209,13 @@ class Refusals(Training):
             resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
 
         out = self.train("run", "--checkpoint.every=10", steps=20)
-        config = (out / "config.toml").read_text().replace("steps = 20", "steps = 40")
-        (out / "config.toml").write_text(config)
+        more = ["train", "--out", out, "--resume", "--change", "train.steps=40"]
         before = self.weights(out)
         self.assertGreater(len(before[1]), 50000)
-        self.refused(1, ["optimizer.safetensors", "File too large", "step_00000020", "--resume"], "train", "--out", out, "--resume",
-                     preexec_fn=small_files)
+        self.refused(1, ["optimizer.safetensors", "File too large", "step_00000020", "--resume"], *more, preexec_fn=small_files)
         self.assertEqual(before, self.weights(out))
         self.assertEqual(sorted(path.name for path in (out / "checkpoints").iterdir()), ["step_00000010", "step_00000020"])
-        self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)
+        self.assertEqual(run(*more).returncode, 0)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ def run(*command, **more):
 
 
 class Training(unittest.TestCase):
+    trained_on = None  # data.path, if not the corpus
+
     def setUp(self):
         holder = tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
         self.addCleanup(holder.cleanup)
@@ -30,7 +32,7 @@ class Training(unittest.TestCase):
         self.corpus.write_text("".join(path.read_text() for path in LICENCES))
 
     def arguments(self, out, *more, steps=40):
-        return ["train", *TINY, f"--data.path={self.corpus}", f"--data.cache={self.folder / 'cache'}", f"--train.steps={steps}",
+        return ["train", *TINY, f"--data.path={self.trained_on or self.corpus}", f"--data.cache={self.folder / 'cache'}", f"--train.steps={steps}",
                 "--out", self.folder / out, *more]
 
     def train(self, out, *more, steps=40):

@@ -29,7 +29,8 @@ class Runs(Training):
         self.assertLessEqual({"config.toml", "metrics.jsonl", "metrics.csv", "tb", "log.txt", "checkpoints", "summary.json"}, names)
         self.assertEqual([path.name for path in sorted((out / "checkpoints").iterdir())], ["step_00000030", "step_00000040"])
         self.assertEqual({path.name for path in self.newest(out).iterdir()},
-                         {"model.safetensors", "optimizer.safetensors", "state.json", "config.json", "tokenizer.json"})
+                         {"model.safetensors", "optimizer.safetensors", "state.json", "config.json", "tokenizer.json",
+                          "tokenizer_config.json"})
         summary, rows = self.summary(out), self.rows(out)
         self.assertEqual([row["step"] for row in rows], sorted({*range(4, 41, 4), *range(10, 41, 10)}))
         self.assertEqual((summary["status"], summary["steps"], summary["tokens"]), ("done", 40, 40 * 4 * 32))
@@ -135,6 +136,28 @@ class Runs(Training):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.weights(whole), self.weights(out))
         self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)  # nothing left to do
+
+    def test_a_mixture_continues_with_the_same_bytes(self):
+        other = self.folder / "set" / "train.jsonl"
+        other.parent.mkdir()
+        other.write_text("".join(json.dumps({"body": line}) + "\n" for line in self.corpus.read_text().splitlines()[:600] if line))
+        (other.parent / "test.jsonl").write_text(json.dumps({"body": "held out " * 50}) + "\n")
+        self.trained_on = f"{self.corpus},{other.parent}"
+        more = ["--data.weights=3,1", "--data.field=body"]
+        whole = self.train("whole", *more, steps=600)
+        out = self.folder / "stopped"
+        process = subprocess.Popen([PROGRAM, *map(str, self.arguments("stopped", *more, steps=600))], stderr=subprocess.PIPE,
+                                   text=True)
+        while self.steps_seen(out) < 20:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        _, words = process.communicate()
+        self.assertEqual(process.returncode, 143)
+        self.assertRegex(words, rf"mixture .*75% of {self.corpus} \(.* epochs of its \d+ tokens\), 25% of {other.parent} ")
+        self.assertIn("then the test split, test.jsonl", words)
+        self.assertEqual(run("train", "--out", out, "--resume").returncode, 0)
+        self.assertEqual(self.weights(whole), self.weights(out))
+        self.assertNotEqual(self.weights(whole), self.weights(self.train("plain", "--data.weights=1,1", "--data.field=body", steps=600)))
 
     def test_an_independent_model_reads_the_checkpoint(self):
         out = self.train("run", steps=100)

@@ -95,6 +95,18 @@ TEST_F(AtomicFiles, WritersSideBySide) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(AtomicFiles, WhatAKilledProcessLeftGoesAndWhatIsBeingWrittenStays) {
+  base::AtomicFile open(directory_ / "open");  // it has a name of its own
+  open.write("new");
+  for (const char* name : {".cautious-1-0.tmp", ".cautious-4000000-12.tmp"}) std::ofstream(directory_ / name) << "half a f";
+  EXPECT_EQ(files(), 4u);
+  base::write_atomically(directory_ / "old", "old content");
+  EXPECT_EQ(files(), 2u);
+  open.commit();
+  EXPECT_EQ(content(directory_ / "open"), "new");
+  EXPECT_EQ(files(), 2u);
+}
+
 TEST_F(AtomicFiles, RelativePathInTheCurrentDirectory) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(directory_);

@@ -23,7 +23,12 @@ class Table {
   explicit Table(int ranks) : lists_(static_cast<std::size_t>(ranks)), meet_(ranks) {}
 
   cautious::Share share(int rank) {
-    return {rank, static_cast<int>(lists_.size()), [this, rank](std::span<const Piece> pieces) { exchange(rank, pieces); }};
+    return {rank, static_cast<int>(lists_.size()),
+            [this, rank](std::span<const Piece> pieces, const cautious::Share::Prepare& prepare) {
+              // One piece at a time, or all at once: when they are made changes nothing.
+              for (std::size_t n = rank % 2 == 0 ? 1 : pieces.size(); prepare && n <= pieces.size(); ++n) prepare(n);
+              exchange(rank, pieces);
+            }};
   }
 
  private:
@@ -167,7 +172,7 @@ TEST(SharedMemory, IsDividedEvenly) {
   for (const int ranks : {1, 2, 3, 8}) {
     for (int rank = 0; rank < ranks; ++rank) {
       Options options;
-      options.share = {rank, ranks, [](std::span<const Piece>) {}};
+      options.share = {rank, ranks, [](std::span<const Piece>, const cautious::Share::Prepare&) {}};
       cautious::Optimizer optimizer(cautious::recipe("adamw"), options);
       optimizer.add<float>("a", {1024, 1024}, x.data(), nullptr);
       optimizer.add<float>("b", {1000, 1000}, x.data(), nullptr);
@@ -188,7 +193,7 @@ TEST(SharedWork, OfMatricesIsDividedByCost) {
   std::vector<float> x(512 * 512);
   const auto counts = [&](const std::vector<std::int64_t>& sides, int ranks) {
     Options options;
-    options.share = {0, ranks, [](std::span<const Piece>) {}};
+    options.share = {0, ranks, [](std::span<const Piece>, const cautious::Share::Prepare&) {}};
     cautious::Optimizer optimizer(cautious::recipe("muon"), options);
     std::vector<int> count(static_cast<std::size_t>(ranks));
     for (std::size_t k = 0; k < sides.size(); ++k) {
@@ -212,7 +217,7 @@ TEST(ShareErrors, NameTheValue) {
   const auto with = [](int rank, int ranks, bool able) {
     Options options;
     options.share = {rank, ranks, {}};
-    if (able) options.share.exchange = [](std::span<const Piece>) {};
+    if (able) options.share.exchange = [](std::span<const Piece>, const cautious::Share::Prepare&) {};
     return [options] { cautious::Optimizer(cautious::recipe("adamw"), options); };
   };
   fixture::expect_error(with(0, 0, true), {"share.ranks is 0", "at least 1"});

@@ -32,3 +32,4 @@ fuzz model 20000 3072 64
 fuzz template 40000 2048 64 -dict="$here/template.dict"
 fuzz tokenizer 6000 8192 64 -dict="$here/tokenizer.dict"
 fuzz tasks 40000 1024 64
+fuzz parquet 60000 4096 64

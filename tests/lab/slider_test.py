@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from browser import HERE, POLICY, SCHEMES, PageTest
+from browser import SCHEMES, PageTest, with_probes
 
 WRITE = sys.argv[1]
 PICTURES = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -34,10 +34,8 @@ class Sliders(PageTest):
         """What both probes see, once per setting."""
         key = scheme, size, change
         if key not in self.probed:
-            text = (change or str)(self.text).replace("<head>", "<head>" + POLICY, 1)
-            scripts = "".join(f"<script>{(HERE / name).read_text()}</script>" for name in ("probe.js", "lab/slider_probe.js"))
             page = self.folder / "probed.html"
-            page.write_text(text.replace("</body>", scripts + "</body>"))
+            page.write_text(with_probes((change or str)(self.text), "probe.js", "lab/slider_probe.js"))
             dom = self.chromium(page, "--dump-dom", scheme=scheme, size=size)
             found = [re.search(rf'<pre id="{name}">(.*?)</pre>', dom, re.S) for name in ("probe", "sliders")]
             self.assertTrue(all(found), "a probe did not end")

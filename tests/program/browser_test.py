@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from browser import HERE, POLICY, SCHEMES, PageTest
+from browser import SCHEMES, PageTest, with_probes
 
 PROGRAM, WRITE_SAMPLE = sys.argv[1:3]
 PICTURES = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -33,11 +33,11 @@ class Browser(PageTest):
         """What the page's own scripts see, once per setting."""
         key = scheme, size, script
         if key not in self.probed:
-            text = self.text.replace("<head>", "<head>" + POLICY, 1)
+            text = self.text
             if not script:
                 text = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
             page = self.folder / "probed.html"
-            page.write_text(text.replace("</body>", f"<script>{(HERE / 'probe.js').read_text()}</script></body>"))
+            page.write_text(with_probes(text, "probe.js"))
             dom = self.chromium(page, "--dump-dom", scheme=scheme, size=size)
             found = re.search(r'<pre id="probe">(.*?)</pre>', dom, re.S)
             self.assertTrue(found, "the probe did not end")

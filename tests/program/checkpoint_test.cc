@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/aside_folder.h"
 #include "base/atomic_file.h"
 #include "run_fixture.h"
 #include "traced.h"
@@ -85,15 +86,20 @@ TEST_F(Checkpoints, TheSameStepIsReplaced) {
   EXPECT_EQ(names(folder()).size(), 2u);
 }
 
-TEST_F(Checkpoints, WhatDeadWritersLeftGoes) {
-  const pid_t dead = ::fork();
-  if (dead == 0) ::_exit(0);
-  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
-  const auto aside = [](pid_t process) { return ".step_00000001.tmp-" + std::to_string(process); };
-  for (const std::string& name : {aside(dead), aside(::getpid()), aside(::getppid()), std::string(".step_00000001.tmp-x")})
+TEST_F(Checkpoints, WhatDeadWritersLeftGoesAndWhatIsBeingWrittenStays) {
+  std::filesystem::create_directories(folder());
+  const base::AsideFolder alive(folder() / "step_00000003");
+  for (const char* name : {".step_00000001.tmp-1", ".step_00000002.tmp-99999", ".step_00000001.old.tmp-7"})
     std::filesystem::create_directories(folder() / name / "sub");
   write(2);
-  EXPECT_EQ(names(folder()), (std::set<std::string>{"step_00000002", aside(::getppid()), ".step_00000001.tmp-x"}));
+  EXPECT_EQ(names(folder()), (std::set<std::string>{"step_00000002", alive.path().filename().string()}));
+}
+
+TEST_F(Checkpoints, AreTidiedUp) {
+  write(10), write(20), write(30);
+  std::filesystem::create_directories(folder() / ".step_00000020.tmp-1");
+  run::tidy_checkpoints(folder(), 2);
+  EXPECT_EQ(names(folder()), (std::set<std::string>{"step_00000020", "step_00000030"}));
 }
 
 TEST_F(Checkpoints, AFailureLeavesTheOlderOnes) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "data/layout.h"
 #include "data/sets/catalog.h"
 #include "data_fixture.h"
 
@@ -91,6 +92,71 @@ TEST_F(CorpusFiles, ManyDocumentsAreSplitBetweenThem) {
   EXPECT_EQ(corpus.split, "the last 28.2% of a.jsonl, from document 21 on");
   write("b.jsonl", lines(19));  // 3 + ... + 21 = 228 tokens
   EXPECT_EQ(open(spec({"b.jsonl"}, 0.5)).train.size(), 114);
+}
+
+TEST_F(CorpusFiles, WeightsMakeAStreamOfEachEntryAndValidateOnTheEndOfEach) {
+  write("a.txt", "0123456789abcdefghi");  // 20 tokens with the end
+  write("b.txt", "zyxwvut");
+  CorpusSpec mixed = spec({"a.txt", "b.txt"});
+  mixed.weights = {3, 1};
+  const Corpus corpus = open(mixed);
+  ASSERT_EQ(corpus.shares.size(), 2u);
+  EXPECT_EQ(corpus.shares[0].weight, 3);
+  EXPECT_EQ(corpus.shares[0].train.size(), 15);
+  EXPECT_EQ(whole(corpus.shares[1].train), (Numbers{'z', 'y', 'x', 'w', 'v', 'u'}));
+  EXPECT_EQ(whole(corpus.validation), (Numbers{'f', 'g', 'h', 'i', 0, 't', 0}));
+  EXPECT_EQ(corpus.train.size(), 21);
+  EXPECT_EQ(corpus.split,
+            "the last 25% of a.txt, from document 1 token 15 on, then the last 25% of b.txt, from document 1 token 6 on");
+  mixed.val_path = {write("v.txt", "held out").string()};
+  EXPECT_EQ(open(mixed).shares[0].train.size(), 20);
+  EXPECT_EQ(open(mixed).split, "all of v.txt");
+  EXPECT_TRUE(open(spec({"a.txt", "b.txt"})).shares.empty());
+  mixed.train_tokens = 10;
+  EXPECT_TRUE(has(refusal(mixed, Fault::usage), "data.train_tokens takes the first tokens of one stream"));
+  mixed.weights = {1};
+  EXPECT_EQ(refusal(mixed, Fault::usage), "data.weights is a list of 1, data.path one of 2; give one weight for each entry");
+}
+
+TEST_F(CorpusFiles, AFoldersSplitsAreTakenByTheirNames) {
+  write("d/data/train-00000-of-00002.jsonl", lines(2));
+  write("d/data/train-00001-of-00002.jsonl", "{\"text\":\"cc\"}\n");
+  write("d/data/test-00000-of-00001.jsonl", "{\"text\":\"te\"}\n");
+  write("d/README.md", "not read");
+  Corpus corpus = open(spec({"d"}));
+  EXPECT_EQ(whole(corpus.train), (Numbers{'a', 'a', 0, 'b', 'b', 'b', 0, 'c', 'c', 0}));
+  EXPECT_EQ(whole(corpus.validation), (Numbers{'t', 'e', 0}));
+  EXPECT_EQ(corpus.split, "the test split, test-00000-of-00001.jsonl");
+  write("d/data/validation-00000-of-00001.jsonl", "{\"text\":\"va\"}\n");
+  corpus = open(spec({"d"}));
+  EXPECT_EQ(whole(corpus.validation), (Numbers{'v', 'a', 0}));
+  EXPECT_EQ(corpus.split,
+            "the validation split, validation-00000-of-00001.jsonl; 1 file of no split or of another is left out");
+  CorpusSpec named = spec({"d"});
+  named.val_path = {(folder_ / "d/data/test-00000-of-00001.jsonl").string()};
+  EXPECT_EQ(whole(open(named).validation), (Numbers{'t', 'e', 0}));
+  EXPECT_EQ(open(named).train.size(), 10);
+  EXPECT_EQ(open_stream(spec({"d"}), Tokenizer::bytes(), {}).size(), 16);  // to evaluate on: all there is
+  EXPECT_TRUE(has(refusal(spec({"d", "d/data/validation-00000-of-00001.jsonl"}), Fault::usage),
+                  "is in data.path and in a folder's validation split; name the training files without it"));
+  write("n/shakespeare_train.bin", bytes_of({1, 2, 3}, 2));
+  write("n/shakespeare_val.bin", bytes_of({4, 5}, 2));
+  EXPECT_EQ(whole(open(spec({"n"})).validation), (Numbers{4, 5}));
+}
+
+TEST(Layouts, SplitsOfNames) {
+  const std::vector<std::pair<std::string, Split>> names = {{"train.jsonl", Split::train},
+                                                            {"data/train-00000-of-00002.parquet", Split::train},
+                                                            {"default/validation/0000.parquet", Split::validation},
+                                                            {"a_val_000001.bin", Split::validation},
+                                                            {"dev.txt.gz", Split::validation},
+                                                            {"TinyStories-valid.txt", Split::validation},
+                                                            {"test1.txt", Split::test},
+                                                            {"train/test.txt", Split::test},
+                                                            {"trains.txt", Split::none},
+                                                            {"contest.txt", Split::none},
+                                                            {"value.txt", Split::none}};
+  for (const auto& [name, split] : names) EXPECT_EQ(split_of(name), split) << name;
 }
 
 TEST_F(CorpusFiles, NoTargetCrossesADocumentOrFileAndEachTokenKnowsItsStart) {

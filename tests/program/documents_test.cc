@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <zstd.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -62,7 +63,7 @@ TEST_F(Documents, JsonLinesAreRefusedWithTheirNumber) {
   EXPECT_TRUE(has(line("{\"content\": \"a\", \"id\": 1}"), "line 3: no field 'text'; fields: 'content', 'id'"));
   EXPECT_TRUE(has(line("{}"), "fields: none"));
   EXPECT_TRUE(has(line("{\"text\": 5}"), "line 3: field 'text' is of type number, not a string"));
-  EXPECT_TRUE(has(line(std::string(100000, '[')), "line 3: not JSON"));
+  EXPECT_TRUE(has(line(std::string(100000, '[')), "line 3: JSON that is nested too deeply"));
   EXPECT_TRUE(has(refusal(write("blank.jsonl", "\n \n")), "blank.jsonl: has no documents, only blank lines"));
 }
 
@@ -94,6 +95,64 @@ TEST_F(Documents, GzipMembersFollowEachOther) {
   EXPECT_TRUE(has(refusal(write("sum.gz", bad)), "damaged gzip file: incorrect data check"));
   EXPECT_TRUE(has(refusal(write("plain.gz", "text")), "not a gzip file, though its name ends in .gz"));
   EXPECT_TRUE(has(refusal(zipped("empty.gz", "")), "is empty"));
+}
+
+TEST_F(Documents, Zstandard) {
+  const std::string lines = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n";
+  const auto packed = [&](const std::string& name, std::string_view content) {
+    std::string out(ZSTD_compressBound(content.size()), '\0');
+    out.resize(ZSTD_compress(out.data(), out.size(), content.data(), content.size(), 1));
+    return write(name, out);
+  };
+  EXPECT_EQ(documents(packed("x.jsonl.zst", lines)), (Texts{"a", "b"}));
+  EXPECT_EQ(documents(packed("y.txt.zst", lines)), Texts{lines});
+  std::string large;
+  for (int i = 0; large.size() < 5'000'000; ++i) large += fmt::format("line {}\n", i % 70000 * 7919);
+  EXPECT_EQ(documents(packed("large.zst", large)), Texts{large});
+  const std::string one = base::read_file(packed("1.zst", "one ")), two = base::read_file(packed("2.zst", "two"));
+  EXPECT_EQ(documents(write("both.zst", one + two)), Texts{"one two"});
+  for (std::size_t size = 4; size < one.size(); ++size)
+    EXPECT_TRUE(has(refusal(write("cut.zst", one.substr(0, size))), "cut.zst: damaged zstd file: the data end too early"))
+        << size;
+  EXPECT_TRUE(has(refusal(write("more.zst", one + "something")), "damaged zstd file"));
+  EXPECT_TRUE(has(refusal(write("plain.zst", "text")), "not a zstd file, though its name ends in .zst"));
+  EXPECT_TRUE(has(refusal(packed("empty.zst", "")), "is empty"));
+  EXPECT_TRUE(has(refusal(packed("l.zst", "\xe9")), "zstdcat"));
+}
+
+TEST_F(Documents, AnotherField) {
+  const auto file = write("a.jsonl", "{\"body\": \"x\", \"text\": 1}\n");
+  Texts texts;
+  const auto keep = [&](std::string_view text) { texts.emplace_back(text); };
+  each_document(file, keep, {.field = "body"});
+  EXPECT_EQ(texts, Texts{"x"});
+  EXPECT_TRUE(has(line_of(Fault::data, [&] { each_document(file, keep, {.field = "content"}); }),
+                  "a.jsonl: line 1: no field 'content'; fields: 'body', 'text'"));
+}
+
+// Characters of every length lie across the bytes that are read at a time.
+TEST_F(Documents, LongTextsComeInWindows) {
+  std::string text;
+  for (int i = 0; text.size() < (std::size_t{40} << 20); ++i) text += i % 1000 == 0 ? "\u00e9\u65e5\U0001f600 " : "some words ";
+  std::string joined;
+  int windows = 0, firsts = 0, lasts = 0;
+  each_window(
+      write("a.txt", text), {}, [](std::string_view seen) { return seen.rfind(' '); },
+      [&](const Window& window) {
+        EXPECT_LT(window.text.size(), std::size_t{18} << 20);
+        EXPECT_EQ(window.first, joined.empty());
+        EXPECT_TRUE(window.last || text[joined.size() + window.text.size()] == ' ');
+        joined += window.text;
+        ++windows;
+        firsts += window.first ? 1 : 0;
+        lasts += window.last ? 1 : 0;
+      });
+  EXPECT_TRUE(joined == text);
+  EXPECT_EQ(windows, 3);
+  EXPECT_EQ(firsts, 1);
+  EXPECT_EQ(lasts, 1);
+  text[text.size() - 2] = '\xe9';
+  EXPECT_TRUE(has(refusal(write("bad.txt", text)), fmt::format("byte 0xe9 at byte {}", text.size() - 2)));
 }
 
 TEST_F(Documents, NotUtf8NamesFileByteAndConversion) {

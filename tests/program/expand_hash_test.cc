@@ -49,14 +49,16 @@ const Overrides kChanges{{"model.preset", "nano-300k"},
                          {"lora.rslora", "true"},
                          {"lora.targets", "q_proj"},
                          {"data.path", "other"},
+                         {"data.weights", "2"},
                          {"data.val_path", "other"},
                          {"data.val_fraction", "0.1"},
                          {"data.train_tokens", "5000"},
+                         {"data.field", "content"},
                          {"data.tokenizer", "x.json"},
                          {"optimizer.name", "adamc"},
                          {"optimizer.lr", "0.0031"},
                          {"optimizer.beta1", "0.8"},
-                         {"optimizer.beta2", "0.95"},
+                         {"optimizer.beta2", "0.97"},
                          {"optimizer.eps", "1e-9"},
                          {"optimizer.decay", "cautious"},
                          {"optimizer.coupling", "squared"},
@@ -85,7 +87,8 @@ const Overrides kChanges{{"model.preset", "nano-300k"},
                          {"eval.tokens", "1000"}};
 const Overrides kRecords{{"data.cache", "x"},         {"checkpoint.every", "7"}, {"checkpoint.keep", "3"},
                          {"log.every", "3"},          {"log.tensors", "true"},   {"log.tensorboard", "false"},
-                         {"log.decay_trace", "true"}, {"train.timeout", "9"},    {"train.device", "cuda"}};
+                         {"log.decay_trace", "true"}, {"train.timeout", "9"},    {"train.device", "cuda"},
+                         {"log.command", "cat"}};
 
 TEST(ExpandHash, IsOfWhatChangesTheNumbers) {
   const Overrides base{{"model.preset", "nano-100k"}};

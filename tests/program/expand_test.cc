@@ -166,7 +166,7 @@ optimizer.rest.decay = "gradient"
   EXPECT_EQ(name_of(density.config.optimizer.recipe.decay), "random");
   EXPECT_EQ(name_of(density.config.optimizer.rest.decay), "random");
   EXPECT_EQ(density.config.optimizer.density_from + budget.config.optimizer.budget_from, "") << "directories come later";
-  EXPECT_EQ(density.config.optimizer.lr, run::RunConfig{}.optimizer.lr);
+  EXPECT_EQ(density.config.optimizer.lr, run::usual_lr("muon"));
 }
 
 // With densities a part that does not decay has density 0; a budget is spent by plain coupling.

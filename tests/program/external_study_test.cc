@@ -48,7 +48,7 @@ TEST_F(ExternalStudies, ARunIsToldAllOfItsOptimizer) {
     EXPECT_EQ(run->lr, 1e-3);
     EXPECT_EQ(run->rest, "");
     EXPECT_EQ(run->directory, this->study() / "runs" / run->folder);
-    const run::RunConfig config = run::read_config({.file = run->directory / "config.toml", .preset = "", .overrides = {}});
+    const run::RunConfig config = run::read_config({.files = {run->directory / "config.toml"}, .preset = "", .overrides = {}});
     EXPECT_EQ(config.train.seed, run->seed);
     study.finish(loss_of(*run, helpful));
   }

@@ -147,6 +147,23 @@ TEST_F(Metrics, AKilledWriterLeavesAtMostHalfALine) {
   EXPECT_EQ(events().find("half"), std::string::npos);
 }
 
+TEST_F(Metrics, WhatAPowerLossLeavesBehindTheCheckpointGoes) {
+  write_until(30);
+  const std::string sound = content(jsonl());
+  const std::string zeros(100, '\0');
+  for (const std::string& end : {zeros, zeros + "\n", zeros + "\n" + zeros + "\n{\"step\":40}\n", std::string("{\"st\n")}) {
+    store(jsonl(), sound + end);
+    const run::MetricsWriter writer(directory_, {"step", "loss"}, 30, true);
+    EXPECT_EQ(steps(), (Steps{10, 20, 30}));
+  }
+  store(jsonl(), "nonsense\n" + sound);  // before rows of the checkpoint: not a power loss
+  EXPECT_EQ(refused(Fault::data,
+                    [&] {
+                      run::MetricsWriter(directory_, {"step", "loss"}, 30, true);
+                    }),
+            jsonl().string() + ": line 1: not JSON at byte 2");
+}
+
 TEST_F(Metrics, EventsAreTheRowsWithTheirTimes) {
   {
     run::MetricsWriter writer(directory_, {"step", "time", "loss"}, 0, true);
@@ -222,8 +239,10 @@ TEST_F(Metrics, Malformed) {
   expect_malformed("{\"step\":1,\"a\":1,\"a\":2}\n", ": line 1: 'a' occurs twice");
   expect_malformed("{\"step\":1,\"step\":1}\n", ": line 1: 'step' occurs twice");
   expect_malformed(std::string("{\"step\":1}\0{}\n", 14), ": line 1: NUL at byte 11");
+  const std::string damaged = std::string("{\"step\":1}\0{}\n", 14) + "{\"step\":2}\n";
+  store(jsonl(), damaged);
   EXPECT_NE(refused(Fault::data, [&] { run::MetricsWriter(directory_, {}, 5, false); }).find("line 1: NUL"), std::string::npos);
-  EXPECT_EQ(content(jsonl()), std::string("{\"step\":1}\0{}\n", 14));  // still there to look at
+  EXPECT_EQ(content(jsonl()), damaged);  // still there to look at
 }
 
 TEST_F(Metrics, LastStep) {

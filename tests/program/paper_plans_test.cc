@@ -19,7 +19,9 @@ constexpr std::array<Scale, 3> kScales{Scale::quick, Scale::day, Scale::full};
 // not be here.
 class PaperPlans : public RunFiles {
  protected:
-  PaperPlans() {
+  void SetUp() override {
+    RunFiles::SetUp();
+    model_ = directory_ / "stories15M.bin";
     const std::array<std::int32_t, 7> shape{288, 768, 6, 6, 6, 32000, 2048};
     std::ofstream(model_, std::ios::binary).write(reinterpret_cast<const char*>(shape.data()), sizeof shape);
     std::filesystem::resize_file(model_, 61'160'092);
@@ -33,7 +35,7 @@ class PaperPlans : public RunFiles {
     return experiment;
   }
 
-  std::filesystem::path model_ = directory_ / "stories15M.bin";
+  std::filesystem::path model_;
 };
 
 TEST_F(PaperPlans, ExpandAtEveryScale) {

@@ -37,9 +37,10 @@ TEST_F(PlanErrors, UnknownKeysOfThePlan) {
 
 TEST_F(PlanErrors, UnknownKeysOfARun) {
   EXPECT_EQ(refused(with(kExample, "data.path", "data.pth")),
-            "plan.toml:5: no key named 'data.pth'; did you mean 'data.path'? keys of [data]: cache, most_bad, path, tokenizer, "
+            "plan.toml:5: no key named 'data.pth'; did you mean 'data.path'? keys of [data]: cache, field, most_bad, path, "
+            "tokenizer, "
             "train_images, train_tokens, "
-            "val_fraction, val_path, workers");
+            "val_fraction, val_path, weights, workers");
   EXPECT_EQ(refused(with(kExample, "data.path = \"gcide\"", "lr = 3")),
             fmt::format("plan.toml:5: no key named 'lr'; did you mean 'optimizer.lr'? sections: {}", kSections));
   EXPECT_EQ(refused(with(kExample, "data.path = \"gcide\"", "dat.path = \"x\"")),
@@ -126,7 +127,7 @@ TEST_F(PlanErrors, Arms) {
 
 // Equal by what they resolve to, not by how they are written.
 TEST_F(PlanErrors, TheSameConfigurationInOtherWords) {
-  const std::string text = with(kExample, "optimizer.decay = \"decoupled\"", "optimizer.lr = 0.003\nlog.every = 3");
+  const std::string text = with(kExample, "optimizer.decay = \"decoupled\"", "optimizer.lr = 0.005\nlog.every = 3");
   EXPECT_EQ(refused(with(text, "\"cautious\"", "\"decoupled\"")),
             "plan.toml:12: arm 'cwd' is the same configuration as arm 'plain' in line 8; change or remove one of them");
 }

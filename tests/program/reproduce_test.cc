@@ -249,9 +249,8 @@ TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   EXPECT_EQ(primary, (std::vector<std::string>{"plain - none", "cwd - plain", "cwd - shuffled"}));
   double expected = 0;
   for (const PlannedRun& run : expand(plan)) expected += run.share;
-  // Two tuning seeds: 5 + 5 points, of which no decay is made once. Three others: none, and a point for each other arm, which
-  // may be none again.
-  EXPECT_NEAR(expected, 2 * 9 + 3 * (1 + 4 * 0.8), 1e-12);
+  // Two tuning seeds: 5 + 5 points, of which no decay is made once. Three others: none, and a point for each other arm.
+  EXPECT_NEAR(expected, 2 * 9 + 3 * (1 + 4), 1e-12);
   EXPECT_EQ(compare_plan({.optimizer = "muon"}).arms.back().name, "cwd-momentum");
 }
 

@@ -30,7 +30,7 @@ class RunConfigTest : public testing::Test {
 
   run::RunConfig read(std::string_view text, Flags flags = {}, std::string preset = "") const {
     std::ofstream(file(), std::ios::binary) << text;
-    return run::read_config({file(), std::move(preset), std::move(flags)});
+    return run::read_config({{file()}, std::move(preset), std::move(flags)});
   }
 
   // The Error's line, with the file's folder taken away.

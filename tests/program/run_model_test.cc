@@ -55,7 +55,7 @@ ConfigSource typed(std::vector<std::pair<std::string, std::string>> overrides) {
 
 ConfigSource of_file(const fs::path& file) {
   ConfigSource source;
-  source.file = file;
+  source.files = {file};
   return source;
 }
 

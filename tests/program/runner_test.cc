@@ -127,7 +127,7 @@ TEST_F(StudyRunner, AControlWaitsForItsReferenceRun) {
   const Results results = read_results(study());
   ASSERT_EQ(results.runs.size(), 6u);
   for (const FinishedRun& one : results.runs) {
-    const run::RunConfig config = run::read_config({.file = folder(one) / "config.toml", .preset = "", .overrides = {}});
+    const run::RunConfig config = run::read_config({.files = {folder(one) / "config.toml"}, .preset = "", .overrides = {}});
     if (one.run.follows < 0) {
       EXPECT_TRUE(config.log.decay_trace);
       continue;

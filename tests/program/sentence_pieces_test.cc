@@ -188,6 +188,25 @@ TEST_F(SentencePieceFiles, ThreadsAndLengthDoNotMatter) {
   }
 }
 
+TEST_F(SentencePieceFiles, CutTextsHaveTheSameIds) {
+  std::mt19937 random(5);
+  for (const auto& prefix : {kPrepend, kGemma}) {
+    const Tokenizer tokenizer = read(toy(1, false), prefix), uncut = read(toy(1, true), prefix);
+    int cuts = 0;
+    for (int i = 0; i < 200; ++i) {
+      const std::string text = toy_text(random, 60);
+      const std::size_t cut = tokenizer.cut(std::string_view(text).substr(0, 40));
+      if (cut == 0) continue;
+      ++cuts;
+      auto ids = tokenizer.encode(text.substr(0, cut));
+      for (const Token id : tokenizer.encode(text.substr(cut), 1, true)) ids.push_back(id);
+      EXPECT_EQ(ids, tokenizer.encode(text)) << text << " at " << cut;
+      EXPECT_EQ(uncut.cut(text), 0u);  // a merge may reach over any place
+    }
+    EXPECT_GT(cuts, 50);
+  }
+}
+
 TEST_F(SentencePieceFiles, SurviveTheirJson) {
   std::vector<std::string> seen;
   for (const std::string& form : {std::string(kPrepend), std::string(kGemma), metaspace("always"), metaspace("first")}) {

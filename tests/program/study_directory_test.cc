@@ -136,7 +136,7 @@ TEST_F(StudyFolder, Moved) {
   EXPECT_EQ(calls()[2].how, "new");
   const Results results = read_results(moved);
   const run::RunConfig config =
-      run::read_config({.file = moved / "runs" / results.runs[1].run.folder / "config.toml", .preset = "", .overrides = {}});
+      run::read_config({.files = {moved / "runs" / results.runs[1].run.folder / "config.toml"}, .preset = "", .overrides = {}});
   EXPECT_EQ(config.optimizer.density_from, (moved / "runs" / results.runs[0].run.folder).string());
   EXPECT_TRUE(run(plan, moved, {.program = program(), .jobs = 1, .stop = {}, .watch = {}}));
   EXPECT_EQ(calls().back().how, "resumed");

@@ -168,11 +168,13 @@ TEST_F(StudyReport, OfOneRun) {
 }
 
 TEST_F(StudyReport, OtherDirectoriesAreRefused) {
-  const auto none = directory_ / "none", other = directory_ / "runs";
+  const auto none = directory_ / "none", other = directory_ / "configs";
+  std::filesystem::create_directory(other);
   EXPECT_EQ(refused(Fault::usage, [&] { write_report_of(none); }),
-            "'" + none.string() + "' is not a directory; give that of a study or of a run");
+            "'" + none.string() + "' is not a directory; give that of a study, of a run, or one with runs in it");
   EXPECT_EQ(refused(Fault::usage, [&] { write_report_of(other); }),
-            "'" + other.string() + "' is neither a study (it has no plan.toml) nor a run (no config.toml)");
+            "'" + other.string() +
+                "' is neither a study (it has no plan.toml) nor a run (no config.toml), and there are no runs in it");
   store(directory_ / "figures", "");
   EXPECT_NE(refused(Fault::failure, [&] { write_report_of(directory_); }).find("figures: cannot be made: "), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(directory_ / "report.html"));

@@ -127,6 +127,31 @@ TEST_F(Files, AddedTokensAreCutOutOfText) {
   EXPECT_EQ(tokenizer.encode(text, 3), tokenizer.encode(text));
 }
 
+// What has a cut may be followed by anything: by an added token, one that the cut would halve, a space, the rest of a word.
+TEST_F(Files, CutTextsHaveTheSameIds) {
+  const Tokenizer tokenizer = Tokenizer::read(write("tokenizer.json", json_text("{}", R"({"added_tokens": [
+      {"id": 265, "content": "<|endoftext|>", "special": true}, {"id": 266, "content": "e b", "special": false},
+      {"id": 267, "content": "the then", "special": false}]})")));
+  const std::vector<std::string> words = {"the", "then",   "e b", " ",     "  ",           "\n",
+                                          "12",  "\u00e9", "aa",  "don't", "<|endoftext|>"};
+  std::mt19937 random(6);
+  int cuts = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (std::size_t count = 3 + random() % 20; count > 0; --count)
+      text += words[random() % words.size()] + (random() % 2 == 0 ? " " : "");
+    const std::size_t cut = tokenizer.cut(std::string_view(text).substr(0, text.size() - random() % text.size()));
+    if (cut == 0) continue;
+    ++cuts;
+    auto ids = tokenizer.encode(text.substr(0, cut));
+    for (const Token id : tokenizer.encode(text.substr(cut), 1, true)) ids.push_back(id);
+    EXPECT_EQ(ids, tokenizer.encode(text)) << text << " at " << cut;
+  }
+  EXPECT_GT(cuts, 100);
+  EXPECT_EQ(tokenizer.cut(std::string(1000, 'a')), 0u);
+  EXPECT_EQ(Tokenizer::bytes().cut("abc"), 3u);
+}
+
 TEST_F(Files, TablesHoldEverything) {
   const TokenizerTables tables = Tokenizer::read(write("tokenizer.json", json_text())).tables();
   EXPECT_EQ(tables.kind, TokenizerKind::byte_level);

@@ -2,8 +2,12 @@
 
 usage: watch_test.py PROGRAM STUDY_SAMPLE_WRITE
 """
+import base64
+import hashlib
+import http.client
 import os
 import pathlib
+import re
 import signal
 import shutil
 import socket
@@ -25,6 +29,8 @@ class Watch(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.study = self.folder / "study"
+        self.empty = self.folder / "empty"
+        self.empty.mkdir()
         subprocess.run([WRITE_SAMPLE, self.study], check=True)
         self.server = None
 
@@ -51,7 +57,7 @@ class Watch(unittest.TestCase):
         self.assertRegex(address, r"^http://127\.0\.0\.1:\d+/$")
         page, stamp = get(address), get(address + "stamp")
         self.assertTrue("35 of 35 runs done" in page)
-        self.assertTrue(f"now !== '{stamp}'" in page)
+        self.assertTrue(f'<meta name="stamp" content="{stamp}">' in page)
         self.assertTrue(get(address) == page)
         shutil.rmtree(sorted((self.study / "runs").iterdir())[0])
         self.assertNotEqual(get(address + "stamp"), stamp)
@@ -70,12 +76,51 @@ class Watch(unittest.TestCase):
         run = sorted((self.study / "runs").iterdir())[0]
         self.assertTrue(f"<h1>Run {run.name}</h1>" in get(self.start(run)))
 
+    def test_a_folder_of_runs(self):
+        self.assertTrue("<h1>Runs in runs</h1>" in get(self.start(self.study / "runs")))
+        listed = subprocess.run([PROGRAM, "runs", self.study], capture_output=True, text=True, timeout=30, check=True).stdout
+        self.assertEqual(len(listed.splitlines()), 1 + len(list((self.study / "runs").iterdir())))
+        self.assertRegex(listed.splitlines()[1], r"^runs/cwd_weight_decay=0.1_seed=0_\w+ +done +1000 .*optimizer.weight_decay=0.1")
+
     def test_serves_this_machine_only(self):
         port = int(self.start(self.study).rstrip("/").rsplit(":", 1)[1])
         with socket.socket() as other:
             with self.assertRaises(OSError):
                 other.settimeout(5)
                 other.connect(("127.0.0.2", port))
+
+    def test_only_under_names_of_this_machine_and_with_our_scripts_only(self):
+        address = self.start(self.study)
+        port = int(address.rstrip("/").rsplit(":", 1)[1])
+        for path in ("/", "/stamp", "/none"):
+            for host, allowed in ((f"127.0.0.1:{port}", True), (f"localhost:{port}", True), ("localhost:9000", True), ("localhost", True),
+                                  (f"evil.example:{port}", False), ("127.0.0.1.evil.example", False), ("", False)):
+                with self.subTest(path=path, host=host):
+                    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                    connection.putrequest("GET", path, skip_host=True)
+                    connection.putheader("Host", host)
+                    connection.endheaders()
+                    answer = connection.getresponse()
+                    self.assertEqual(answer.status, 403 if not allowed else 404 if path == "/none" else 200)
+                    self.assertNotIn("runs done" if not allowed else "</none>", answer.read().decode())
+                    policy = answer.getheader("Content-Security-Policy")
+                    connection.close()
+        page = get(address)
+        self.assertIn(f'<meta http-equiv="Content-Security-Policy" content="{policy}">', page)
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
+        self.assertGreaterEqual(len(scripts), 2)
+        for script in scripts:
+            digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            self.assertIn(f"'sha256-{digest}'", policy)
+        self.assertIsNone(re.search(r"<[^>]* on[a-z]+=", re.sub(r"<script.*?</script>", "", page, flags=re.S)))
+
+    def test_names_are_text(self):
+        run = sorted((self.study / "runs").iterdir())[0]
+        hostile = self.folder / '<img src=x onerror="alert(1)">'
+        shutil.copytree(run, hostile)
+        page = get(self.start(hostile))
+        self.assertNotIn("<img src=x", page)
+        self.assertIn("&lt;img src=x", page)
 
     def test_a_port_that_is_taken(self):
         port = self.start(self.study).rstrip("/").rsplit(":", 1)[1]
@@ -86,7 +131,10 @@ class Watch(unittest.TestCase):
     def test_bad_words(self):
         for arguments, code, words in (
                 (("watch", self.study, "--port", "65536"), 2, "--port is 65536; valid: [0, 65535]"),
-                (("watch", self.folder), 2, "is neither a study (it has no plan.toml) nor a run (no config.toml)"),
+                (("watch", self.study / "runs" / "none"), 2, "is not a directory"),
+                (("watch", self.empty), 2, "is neither a study (it has no plan.toml) nor a run (no config.toml)"),
+                (("runs", self.empty), 2, "there are no runs in"),
+                (("runs", self.empty / "none"), 2, "cannot be read: No such file or directory"),
                 (("report", self.folder / "none"), 2, "is not a directory"),
                 (("report",), 2, "DIR")):
             with self.subTest(arguments):

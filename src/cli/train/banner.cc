@@ -9,6 +9,8 @@
 #include <cautious/error.h>
 
 #include "base/files.h"
+#include "base/json.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "bench/machine.h"
@@ -124,7 +126,7 @@ bool classifies_images(const std::string& run) {
   const std::filesystem::path checkpoint = run::find_checkpoint(run);
   if (!std::filesystem::is_directory(checkpoint)) return false;
   const auto text = base::read_file_if_any(checkpoint / "config.json");
-  const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  const auto json = base::parse_json(text.value_or(""));
   return json.is_object() && json.contains("architecture");  // timm's word; those of language models have architectures
 }
 
@@ -141,6 +143,12 @@ TrainedClassifier load_trained_classifier(const std::string& run) {
 
 namespace {
 
+// "adamw: adam beta1=...", where the name says more than the rule's.
+std::string optimizer_text(const run::RunConfig::Optimizer& optimizer) {
+  const std::string recipe = to_string(optimizer.recipe);
+  return optimizer.name == cautious::name_of(optimizer.recipe.rule) ? recipe : fmt::format("{}: {}", optimizer.name, recipe);
+}
+
 // What is trained and how long, wherever that is.
 std::vector<std::string> description(const run::RunConfig& config, const train::RunPlan* data) {
   const Described model = described(config);
@@ -154,8 +162,13 @@ std::vector<std::string> description(const run::RunConfig& config, const train::
   if (data != nullptr) {
     lines.push_back(line("data", fmt::format("{} training {}, {} validation {}: {}", data->training, unit, data->validation,
                                              unit, data->split)));
+    std::vector<std::string> shares;
+    for (const auto& [name, fraction, tokens] : data->shares)
+      shares.push_back(fmt::format("{:.3g}% of {} ({:.3g} epochs of its {} tokens)", 100 * fraction, name,
+                                   fraction * units / static_cast<double>(tokens), tokens));
+    if (!shares.empty()) lines.push_back(line("mixture", base::join(shares)));
   }
-  lines.push_back(line("optimizer", fmt::format("{} lr={} {}", to_string(config.optimizer.recipe),
+  lines.push_back(line("optimizer", fmt::format("{} lr={} {}", optimizer_text(config.optimizer),
                                                 base::to_text(config.optimizer.lr), cautious::name_of(config.schedule.kind))));
   lines.push_back(
       line("step", fmt::format("batch {}{}, {:.3g} FLOP per {}, {:.3g} FLOP per step", model.batch,
@@ -168,6 +181,19 @@ std::vector<std::string> description(const run::RunConfig& config, const train::
   return lines;
 }
 
+// What a run that does not fit would be told; empty: it fits.
+std::string memory_advice(run::RunConfig config, double available) {
+  const auto fits = [&] {
+    const Described model = described(config);
+    return model.parameter_bytes + model.activation_bytes <= available;
+  };
+  if (fits()) return "";
+  for (std::int64_t& chunks = config.train.grad_accum; ++chunks <= config.train.batch_size;) {
+    if (config.train.batch_size % chunks == 0 && fits()) return fmt::format("; does not fit: set train.grad_accum={}", chunks);
+  }
+  return "; does not fit, whatever train.grad_accum is: take a smaller model or train.seq_len, or model.recompute=true";
+}
+
 }  // namespace
 
 std::vector<std::string> banner(const run::RunConfig& config, const train::RunPlan* data) {
@@ -177,11 +203,12 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
   const double gflops = sgemm.gflops(config.train.threads);
   const double units = static_cast<double>(steps_of(config)) * static_cast<double>(run::units_per_step(config));
   const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
+  const double available = base::memory_available();
   std::vector<std::string> lines = description(config, data);
-  lines.push_back(
-      line("memory", fmt::format("{} parameters, gradients and two moments; {} activations{}; {} available",
-                                 bytes(model.parameter_bytes), bytes(model.activation_bytes),
-                                 config.model.recompute ? " with recomputation" : "", bytes(train::memory_available()))));
+  lines.push_back(line("memory", fmt::format("{} parameters, gradients and two moments; {} activations{}; {} available{}",
+                                             bytes(model.parameter_bytes), bytes(model.activation_bytes),
+                                             config.model.recompute ? " with recomputation" : "", bytes(available),
+                                             memory_advice(config, available))));
   lines.push_back(
       line("machine", fmt::format("{}, {} of {} cores, {}", here.cpu, config.train.threads, here.cores, linear::blas_name())));
   lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s in matrix products, {:.0f}% of that in training",
@@ -205,11 +232,10 @@ std::vector<std::string> on_paper(const run::RunConfig& config, int ranks, const
   const double units = static_cast<double>(run::units_per_step(config));
   std::vector<std::string> lines = description(config, nullptr);
   const std::vector<std::string> costs{
-      line("on paper",
-           fmt::format("{} x {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
-                       "a machine",
-                       ranks, each.label, each.peak, 100 * each.utilization, each.link / 1e9, each.network / 1e9,
-                       each.per_machine)),
+      line("on paper", fmt::format("{} x {}: {:.3g} FLOP/s at {:.0f}%, links {:.3g} GB/s, network {:.3g} GB/s, {:.0f} ranks "
+                                   "a machine",
+                                   ranks, each.label, each.peak, 100 * each.utilization, each.link / 1e9, each.network / 1e9,
+                                   each.per_machine)),
       line("per rank",
            fmt::format("{} of {}: weights {}, gradients {}, state {} (1/{}), activations {}{}", bytes(cost.memory),
                        bytes(each.memory), bytes(load.parameters * load.weight_bytes),

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "bench/decode_grid.h"
 #include "cli/program.h"
 #include "cli/train/train.h"
@@ -37,7 +38,7 @@ std::string line_of(const bench::DecodeRow& row) {
 int run(const BenchDecodeArguments& given) {
   check(given.grid);
   for (const std::string& name : given.grid.presets) (void)model::preset(name);
-  fmt::print(stderr, "{}\n", machine_line());
+  base::tell(fmt::format("{}\n", machine_line()));
   const BenchRows rows(given.json, fmt::format("{:<11} {:>11} {:>7} {:>12} {:>18} {:>5}", "preset", "parameters", "threads",
                                                "tokens_per_s", "limit_tokens_per_s", "ratio"));
   bench::run_decode_grid(

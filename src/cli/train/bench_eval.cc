@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "bench/eval_grid.h"
 #include "cli/program.h"
 #include "cli/train/train.h"
@@ -41,7 +42,7 @@ std::string line_of(const bench::EvalRow& row) {
 int run(const BenchEvalArguments& given) {
   check(given.grid);
   for (const std::string& name : given.grid.presets) model::preset(name);
-  fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
+  base::tell(fmt::format("{}\nBLAS: {}\n", machine_line(), linear::blas_name()));
   const BenchRows rows(given.json, fmt::format("{:<10} {:<10} {:>9} {:>9} {:>7} {:>10}", "preset", "shape", "items/s", "plain",
                                                "speedup", "difference"));
   bench::run_eval_grid(

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "bench/image_grid.h"
 #include "cli/program.h"
 #include "cli/train/train.h"
@@ -41,7 +42,7 @@ std::string line_of(const bench::ImageRow& row) {
 int run(const BenchImageArguments& given) {
   check(given.grid);
   for (const std::string& name : given.grid.presets) (void)model::image_preset(name);
-  fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
+  base::tell(fmt::format("{}\nBLAS: {}\n", machine_line(), linear::blas_name()));
   const BenchRows rows(given.json,
                        fmt::format("{:<15} {:>5} {:>12} {:>18} {:>7} {:>19} {:>7} {:>7}", "preset", "batch", "images_per_s",
                                    "plain_images_per_s", "speedup", "loader_images_per_s", "threads", "gflops"));

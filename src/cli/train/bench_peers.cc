@@ -8,6 +8,7 @@
 
 #include <cautious/error.h>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "bench/peers_grid.h"
 #include "bench/step_case.h"
@@ -67,7 +68,7 @@ int run(const BenchPeersArguments& given) {
   base::check_range("--rounds", grid.rounds, {1, 1000, false, false});
   for (const int threads : grid.threads) base::check_range("--threads", threads, {1, 1024, false, false});
   for (const std::string& size : given.sizes) grid.cases.push_back(case_of(size));
-  fmt::print(stderr, "{}\nprocessor time on one thread, wall time on several\n", machine_line());
+  base::tell(fmt::format("{}\nprocessor time on one thread, wall time on several\n", machine_line()));
   const BenchRows rows(
       given.json, fmt::format("{:<19} {:<10} {:<11} {:>10} {:>7} {:>7} {:>8} {:>7} {:>5} {:>7} {:>6} {:>6} {:>8} {:>6} {:>6}",
                               "peer", "decay", "scenario", "n", "tensors", "threads", "ns", "q10", "busy", "ratio", "q10",

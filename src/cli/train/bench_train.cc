@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "bench/train_grid.h"
 #include "cli/program.h"
@@ -47,7 +48,7 @@ std::string line_of(const bench::TrainRow& row) {
 int run(const BenchTrainArguments& given) {
   check(given.grid);
   for (const std::string& name : given.grid.presets) model::preset(name);
-  fmt::print(stderr, "{}\nBLAS: {}\n", machine_line(), linear::blas_name());
+  base::tell(fmt::format("{}\nBLAS: {}\n", machine_line(), linear::blas_name()));
   const BenchRows rows(given.json,
                        fmt::format("{:<10} {:>12} {:>9} {:>9} {:>7} {:>8} {:>7} {:>8} {:>9} {:>8}", "preset", "batch", "tok/s",
                                    "plain", "speedup", "GFLOP/s", "sgemm", "fraction", "optimizer", "RSS MB"));

@@ -13,6 +13,7 @@
 
 #include "base/atomic_file.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "cli/program.h"
@@ -67,7 +68,7 @@ class TaskJournal {
   TaskJournal(const fs::path& folder, const Json& identity) : folder_(folder), lock_(made(folder)) {
     const fs::path described = folder / "evaluation.json";
     if (const auto text = base::read_file_if_any(described)) {
-      check_same(Json::parse(*text, nullptr, false), identity);
+      check_same(base::parse_json<Json>(*text), identity);
     } else {
       base::write_atomically(described, identity.dump(2) + "\n");
     }

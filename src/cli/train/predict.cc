@@ -85,7 +85,7 @@ int run(const PredictArguments& args) {
       base::print(args.json ? json_of(file, guesses) : line_of(file, guesses));
     } catch (const Error& error) {
       if (error.fault() != Fault::data) throw;
-      fmt::print(stderr, "{}", base::error_line(error.what()));
+      base::tell(base::error_line(error.what()));
       code = kBadData;
     }
   }

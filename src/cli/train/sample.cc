@@ -131,10 +131,16 @@ void talk(const SampleArguments& args, const Trained& trained, Writer& writer, c
   }
 }
 
+// Whether the products of a single token are too small to be shared: threads would wait for each other longer than they work.
+bool is_small(const model::Transformer& model) {
+  constexpr std::int64_t kLarge = 10'000'000;  // parameters
+  return size_of(model.config(), 1, 1, false).parameters < kLarge;
+}
+
 int run(const SampleArguments& args) {
   check(args);
-  use_threads(args.threads);
   const Trained trained = load_trained(args.run);
+  use_threads(args.threads == 0 && is_small(*trained.model) ? 1 : args.threads);
   const Interruptible interruptible;
   Writer writer(trained, args);
   try {
@@ -143,8 +149,8 @@ int run(const SampleArguments& args) {
     return 128 + interrupted.signal;
   }
   const Speed& speed = writer.speed();
-  fmt::print(stderr, "{} tokens, {:.0f} tokens/s\n", speed.tokens,
-             speed.tokens > 0 ? static_cast<double>(speed.tokens) / speed.seconds : 0);
+  base::tell(fmt::format("{} tokens, {:.0f} tokens/s\n", speed.tokens,
+                         speed.tokens > 0 ? static_cast<double>(speed.tokens) / speed.seconds : 0));
   return 0;
 }
 
@@ -176,7 +182,8 @@ void add_sample(CLI::App& app, Verb& chosen) {
   verb.add_option("--seed", args->sampling.seed, "Seed of the first text; each further text adds 1 (default: 0)")
       ->type_name("NUMBER");
   verb.add_option("--count", args->count, "Number of texts, separated by a line --- (default: 1)")->type_name("NUMBER");
-  verb.add_option("--threads", args->threads, "Threads; 0 means one per core (default: 0)")->type_name("NUMBER");
+  verb.add_option("--threads", args->threads, "Threads; 0 means one per core, for small models one (default: 0)")
+      ->type_name("NUMBER");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });
 }
 

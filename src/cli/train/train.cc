@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -19,6 +18,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"
+#include "cli/train/arguments.h"
 #include "cli/train/train.h"
 #include "cli/verbs.h"
 #include "ranks/board.h"
@@ -32,63 +32,7 @@ namespace {
 
 constexpr int kDiverged = 4;
 
-using Setting = std::pair<std::string, std::string>;
-
-struct TrainArguments {
-  std::string config, preset, init, out, hardware;
-  int world = 0;                  // ranks, of a dry run
-  std::vector<std::string> data;  // of finetune
-  bool finetune = false, resume = false, dry_run = false, print_config = false, quiet = false, json = false;
-  std::vector<Setting> overrides;
-};
-
-// What may change when a run is continued: where it runs, how it is watched and saved, never what it computes.
-void check_resumed(const TrainArguments& args) {
-  if (!args.config.empty() || !args.preset.empty()) {
-    throw Error(Fault::usage, fmt::format("--resume continues with {}/config.toml; remove --{}", args.out,
-                                          args.config.empty() ? "preset" : "config"));
-  }
-  for (const auto& [key, value] : args.overrides) {
-    if (key.starts_with("log.") || key.starts_with("checkpoint.") || key == "train.timeout" || key == "train.device") continue;
-    throw Error(Fault::usage, fmt::format("--resume cannot change {}; start a new run with --config {}/config.toml and another "
-                                          "--out; keys that can change: checkpoint.*, log.*, train.device, train.timeout",
-                                          key, args.out));
-  }
-}
-
-// The configuration as it is written down: nothing that depends on where the program is started or on the machine.
-run::RunConfig settled(run::RunConfig config, const ranks::Place& place) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  if (config.train.threads == 0) config.train.threads = std::max(1, cores / place.local_ranks);
-  const auto absolute = [](std::string& path) {
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) path = std::filesystem::absolute(path).lexically_normal().string();
-  };
-  std::for_each(config.data.path.begin(), config.data.path.end(), absolute);
-  std::for_each(config.data.val_path.begin(), config.data.val_path.end(), absolute);
-  for (std::string* path :
-       {&config.model.from, &config.optimizer.density_from, &config.optimizer.budget_from, &config.eval.data}) {
-    absolute(*path);
-  }
-  if (config.data.tokenizer != "bytes") absolute(config.data.tokenizer);
-  if (!config.data.cache.empty()) config.data.cache = std::filesystem::absolute(config.data.cache).lexically_normal().string();
-  return config;
-}
-
-run::RunConfig config_of(const TrainArguments& args, const ranks::Place& place) {
-  run::ConfigSource source{.file = std::nullopt, .preset = args.preset, .overrides = args.overrides};
-  if (!args.config.empty()) source.file = args.config;
-  if (args.resume) {
-    check_resumed(args);
-    source.file = std::filesystem::path(args.out) / "config.toml";
-    if (!std::filesystem::exists(*source.file)) {
-      throw Error(Fault::usage, fmt::format("--resume: {} is not a run directory: it has no config.toml", args.out));
-    }
-  }
-  return settled(run::read_config(source), place);
-}
-
-void say(const std::string& message) { fmt::print(stderr, "{}", base::error_line(message)); }
+void say(const std::string& message) { base::tell(base::error_line(message)); }
 
 // The exit code; of several ranks the first says what came of it.
 int report(const TrainArguments& args, const run::RunConfig& config, const train::RunResult& result, const ranks::World& world,
@@ -120,9 +64,9 @@ int report(const TrainArguments& args, const run::RunConfig& config, const train
     const char* const line = config.task == run::TaskKind::image
                                  ? "validation loss {:.4f}, top-1 error {:.2f}%, top-5 error {:.2f}%; {}\n"
                                  : "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n";
-    fmt::print(stderr, fmt::runtime(line), last[0], last[1], last[2], args.out);
+    base::tell(fmt::format(fmt::runtime(line), last[0], last[1], last[2], args.out));
     for (const train::Score& score : result.state.scores) {
-      fmt::print(stderr, "{} {:.4f} +/- {:.4f} (standard error)\n", score.name, score.value, score.error);
+      base::tell(fmt::format("{} {:.4f} +/- {:.4f} (standard error)\n", score.name, score.value, score.error));
     }
   }
   return 0;
@@ -141,28 +85,13 @@ int train_here(const TrainArguments& args, const run::RunConfig& config, ranks::
     std::signal(SIGPIPE, SIG_IGN);  // the run is saved first
     watch.row = [&](const run::MetricsRow& row) { unread = !base::try_print(to_json(row) + "\n") || unread; };
   }
-  const train::RunRequest request{config, args.out, args.resume};
+  train::RunRequest request{config, args.out, args.resume};
+  for (const Setting& change : changes_in(args)) request.changed.push_back(change.first);
   const train::RunResult result = train::run_training(request, watch, world, [&](const train::RunPlan& plan) {
     if (args.quiet) return;  // the banner measures the machine
     for (const std::string& line : banner(config, &plan)) live.say(line);
   });
   return report(args, config, result, world, interruptible.noted());
-}
-
-void check_task(const run::RunConfig& config) {
-  if (config.task != run::TaskKind::external) return;
-  throw Error(Fault::usage, "task is 'external', which a program of your own trains, as in 'cautious compare --command LINE'");
-}
-
-run::RunConfig config_to_train(const TrainArguments& args, const ranks::Place& place) {
-  run::RunConfig config = config_of(args, place);
-  check_task(config);
-  if (config.data.path.empty()) {
-    throw Error(Fault::usage, "data.path is not set; give --data.path=FILE, or a set's name from 'cautious data list'");
-  }
-  if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the run");
-  train::check_ranks(config, place.ranks);
-  return config;
 }
 
 // What is left when a rank has given up: threads that wait for others who may never answer. So nothing is tidied up.
@@ -228,9 +157,9 @@ int run(TrainArguments& args, const CLI::App& verb) {
     const auto given = [&](const char* key) {
       return std::ranges::find(args.overrides, key, &Setting::first) != args.overrides.end();
     };
-    if (args.config.empty() && !given("model.from"))
+    if (args.configs.empty() && !given("model.from"))
       throw Error(Fault::usage, "MODEL is missing; give a run, a folder, or 'stories15m'");
-    if (args.config.empty() && args.data.empty() && !given("data.path")) {
+    if (args.configs.empty() && args.data.empty() && !given("data.path")) {
       throw Error(Fault::usage, "--data is missing; give files of conversations, or 'definitions'");
     }
     args.overrides.emplace_back("task", "instruct");
@@ -243,11 +172,12 @@ int run(TrainArguments& args, const CLI::App& verb) {
   const ranks::Place place = ranks::find_place();
   if (args.print_config || args.dry_run) {
     if (place.rank > 0) return 0;
-    const run::RunConfig config = config_of(args, place);
     if (args.print_config) {
-      base::print(to_toml(config));
+      const run::ReadConfig read = read_arguments(args);
+      base::print(to_toml(read.config, read.set));
       return 0;
     }
+    const run::RunConfig config = config_of(args, place);
     check_task(config);
     const bool elsewhere = args.world != 0 || !args.hardware.empty();
     const std::vector<std::string> lines =
@@ -261,9 +191,15 @@ int run(TrainArguments& args, const CLI::App& verb) {
 }  // namespace
 
 void add_run_options(CLI::App& verb, TrainArguments& args) {
-  verb.add_option("--config", args.config, "Configuration file, TOML")->type_name("FILE");
+  verb.add_option("--config", args.configs, "Configuration file, TOML; given several times, later ones win")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("FILE");
   verb.add_option("--out", args.out, "Directory of the run; created, never overwritten")->type_name("DIR");
   verb.add_flag("--resume", args.resume, "Continue the run in --out as if it had never stopped");
+  verb.add_option("--change", args.changes, "With --resume: go on with another length, threads, schedule, ...; kept in log.txt")
+      ->delimiter(',')
+      ->type_name("KEY=VALUE,...");
   verb.add_flag("--dry-run", args.dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
   verb.add_option("--world", args.world, "With --dry-run: what a step costs with so many ranks")->type_name("RANKS");
   verb.add_option("--hardware", args.hardware,
@@ -311,11 +247,13 @@ void add_train(CLI::App& app, Verb& chosen) {
       "  cautious train --config run.toml --optimizer.name=muon --train.steps=2000 --out runs/muon\n"
       "  cautious train --init stories15m --data.path=tales.txt --train.steps=500 --optimizer.lr=1e-4 --out runs/tales\n"
       "  cautious train --out runs/cwd --resume\n"
+      "  cautious train --out runs/cwd --resume --change train.steps=8000,train.threads=4\n"
       "  cautious train --preset gemma-2.3b --dry-run --world 64 --hardware a100-80g\n"
       "  cautious train --preset nano-1m --print-config > run.toml\n"
       "\n"
       "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"
-      "meanings and valid ranges. The command line overrides the file, and the file overrides the preset.");
+      "meanings and valid ranges, those that nobody has set as comments. The command line overrides the files, a later file\n"
+      "an earlier one, and a file the preset. Another --preset or optimizer.name replaces the file's, with its keys.");
   verb.add_option("--preset", args->preset,
                   "Model: " + base::join(model::preset_names()) + "; of images: " + base::join(model::image_preset_names()))
       ->type_name("NAME");

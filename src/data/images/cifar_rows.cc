@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "data/images/decode.h"
@@ -30,7 +31,7 @@ RowFiles training_rows() {
 RowFiles test_rows() { return {{"test_batch.png"}, "test_lables.json"}; }
 
 std::vector<std::uint8_t> labels_in(const RowsPath& file) {
-  const auto json = nlohmann::json::parse(base::read_file(file), nullptr, false);
+  const auto json = base::parse_json(base::read_file(file));
   if (!json.is_array()) base::refuse_content(file.string(), "not a list of labels in JSON");
   std::vector<std::uint8_t> labels;
   for (const auto& label : json) {

@@ -229,6 +229,22 @@ std::filesystem::path path_or_place(const std::string& name, Content content, co
   return std::filesystem::exists(name, error) ? std::filesystem::path(name) : place_named(name, content, key, cache);
 }
 
+std::filesystem::path tokenizer_place(const std::string& name, const std::string& key, const std::filesystem::path& cache) {
+  constexpr std::array<std::string_view, 4> kRanks{"r50k_base", "p50k_base", "cl100k_base", "o200k_base"};
+  constexpr const char* kSet = "tiktoken";
+  std::error_code error;
+  if (name == "bytes" || std::filesystem::exists(name, error)) return name;
+  if (std::ranges::find(kRanks, name) != kRanks.end()) {
+    return place_named(kSet, Content::tokenizer, key, cache) / (name + ".tiktoken");
+  }
+  if (name == kSet) {
+    throw Error(Fault::usage, fmt::format("{}: 'tiktoken' holds several tokenizers; choices: {}", key, base::join(kRanks)));
+  }
+  const bool is_path = name.find('/') != name.npos || name.find('.') != name.npos;
+  if (is_path && known_set_if_any(name) == nullptr) return name;  // whoever opens it says that it is missing
+  return place_named(name, Content::tokenizer, key, cache);
+}
+
 std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache) {
   const std::filesystem::path place = place_of(set, cache);
   std::vector<std::filesystem::path> files;

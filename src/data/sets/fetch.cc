@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <cautious/error.h>
+#include "base/files.h"
 #include "base/process.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -28,20 +29,29 @@ using Say = std::function<void(const std::string& line)>;
 }
 
 void make_folder(const Path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) fail_fetching(path, "make the folder", error.message());
+  if (const std::error_code error = base::make_folders(path)) fail_fetching(path, "make the folder", error.message());
+}
+
+// All that is in there to the disk: other programs have written it, and it may be thousands of files.
+void sync_system_of(const Path& path) {
+  const int file = base::open_file(path, O_RDONLY);
+  const int error = file < 0 || ::syncfs(file) != 0 ? errno : 0;
+  if (file >= 0) ::close(file);
+  if (error != 0) fail_fetching(path, "sync", std::generic_category().message(error));
 }
 
 void put(const Path& from, const Path& to) {
+  sync_system_of(from);
   std::error_code error;
   std::filesystem::rename(from, to, error);
   if (error) fail_fetching(to, "rename " + from.string() + " to", error.message());
+  base::sync_path(to.parent_path());
 }
 
 void drop(const Path& path) {
   std::error_code error;
-  std::filesystem::remove_all(path, error);
+  do std::filesystem::remove_all(path, error);
+  while (error == std::errc::interrupted);
   if (error) fail_fetching(path, "remove", error.message());
 }
 
@@ -52,7 +62,7 @@ void make_anew(const Path& path) {
 
 class FetchLock {
  public:
-  FetchLock(const Path& path, const Say& say) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  FetchLock(const Path& path, const Say& say) : file_(base::open_file(path, O_RDWR | O_CREAT)) {
     if (file_ < 0) fail_fetching(path, "open the lock", std::generic_category().message(errno));
     if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
     say("another process is fetching it; waiting");
@@ -192,11 +202,13 @@ class Fetch {
 }  // namespace
 
 void fetch(const KnownSet& set, const Path& cache, const Say& say) {
-  if (fetched(set, cache)) return;
+  const Path work = cache / "fetching" / set.name;
+  if (fetched(set, cache) && !std::filesystem::exists(work)) return;
   const Say named = [&](const std::string& line) { say(fmt::format("{}: {}", set.name, line)); };
   make_folder(cache / "fetching");
   const FetchLock lock(cache / "fetching" / (set.name + ".lock"), named);
-  if (!fetched(set, cache)) Fetch(set, cache, named).run();
+  if (fetched(set, cache)) return drop(work);  // of a process that was killed when all was done
+  Fetch(set, cache, named).run();
 }
 
 }  // namespace cautious::data

@@ -36,8 +36,11 @@ class PieceCounter {
  public:
   PieceCounter(std::string_view pattern, int threads);
 
-  // A document; no piece reaches from one to the next. Small ones are kept until there is work for every thread.
+  // A document, or a window of one that ends by cut(); no piece reaches from one to the next. Small ones are kept until there
+  // is work for every thread.
   void add(std::string_view text);
+  // As Tokenizer::cut.
+  std::size_t cut(std::string_view text) const;
   PieceCounts take();
 
  private:
@@ -95,6 +98,11 @@ void PieceCounter::add(std::string_view text) {
   kept_.emplace_back(text);
   kept_bytes_ += text.size();
   if (kept_bytes_ >= kKept) count_kept();
+}
+
+std::size_t PieceCounter::cut(std::string_view text) const {
+  const std::size_t end = pattern_.part_end(text, text.size() / 2);
+  return end < text.size() ? end : 0;
 }
 
 PieceCounts PieceCounter::take() {
@@ -215,18 +223,20 @@ constexpr Token kByteTokens = 256;
 
 using BpeProgress = std::function<void(const char* stage, double done)>;
 
-PieceCounts count_pieces(const std::vector<std::filesystem::path>& files, int threads, const BpeProgress& progress) {
+PieceCounts count_pieces(const std::vector<std::filesystem::path>& files, const BpeTraining& training,
+                         const BpeProgress& progress) {
   double all = 0, done = 0;
   for (const auto& file : files) {
     std::error_code ignored;
     const auto size = std::filesystem::file_size(file, ignored);
     if (!ignored) all += static_cast<double>(size);
   }
-  PieceCounter counter(kGpt2Pattern, threads);
+  PieceCounter counter(kGpt2Pattern, training.threads);
   for (const auto& file : files) {
-    each_document(file, [&](std::string_view text) {
-      counter.add(text);
-      done += static_cast<double>(text.size());
+    const auto cut = [&](std::string_view text) { return counter.cut(text); };
+    each_window(file, training.reading, cut, [&](const Window& window) {
+      counter.add(window.text);
+      done += static_cast<double>(window.text.size());
       progress("counting", all > 0 ? std::min(done / all, 1.0) : 1.0);  // text may be longer than its compressed file
     });
   }
@@ -241,7 +251,7 @@ void require_right(const std::optional<std::string>& wrong) {
 
 Tokenizer train_bpe(const std::vector<std::filesystem::path>& files, const BpeTraining& training, const BpeProgress& progress) {
   base::check_range("vocab", static_cast<double>(training.vocab), kBpeVocab);
-  Pairs pairs(count_pieces(files, training.threads, progress));
+  Pairs pairs(count_pieces(files, training, progress));
   TokenizerBuilder builder{std::string(kGpt2Pattern)};
   std::vector<std::string> tokens;
   const auto add = [&](std::string bytes) {

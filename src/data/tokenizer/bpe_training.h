@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <cautious/detail/field.h>
+#include "data/documents.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace cautious::data {
@@ -16,9 +17,10 @@ inline constexpr Range kBpeVocab{257, 1'000'000, false, false};
 struct BpeTraining {
   std::int64_t vocab = 4096;  // with the 256 bytes and <|endoftext|>; valid: kBpeVocab
   int threads = 1;
+  DocumentReading reading{};
 };
 
-// From the documents of text or JSONL files (documents.h). Ties go to the pair of smaller ids, so files and vocab decide every
+// From the documents of files (documents.h). Ties go to the pair of smaller ids, so files and vocab decide every
 // bit. `progress` is called with the name of the stage and the fraction done. A corpus with too few different pairs for the
 // vocabulary is an Error(Fault::data) that says how many there are.
 Tokenizer train_bpe(const std::vector<std::filesystem::path>& files, const BpeTraining& training,

@@ -82,11 +82,14 @@ void SentencePieces::each_piece(std::string_view text, bool prefixed,
 std::vector<std::string_view> SentencePieces::parts(std::string_view text, std::size_t size) const {
   std::vector<std::string_view> out;
   while (!text.empty()) {
-    const std::size_t end = size < text.size() ? cut(text, size) : text.size();
-    out.push_back(text.substr(0, end));
-    text.remove_prefix(end);
+    out.push_back(text.substr(0, part_end(text, size)));
+    text.remove_prefix(out.back().size());
   }
   return out;
+}
+
+std::size_t SentencePieces::part_end(std::string_view text, std::size_t size) const {
+  return size < text.size() ? cut(text, size) : text.size();
 }
 
 }  // namespace cautious::data

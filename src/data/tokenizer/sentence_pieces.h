@@ -46,6 +46,7 @@ class SentencePieces {
   // Pieces that no merge reaches out of, in order: one per word, or the whole. Parts of about `size` bytes consist of such.
   void each_piece(std::string_view text, bool prefixed, const std::function<void(std::string_view piece)>& each) const;
   std::vector<std::string_view> parts(std::string_view text, std::size_t size) const;
+  std::size_t part_end(std::string_view text, std::size_t size) const;  // of the first
 
  private:
   std::size_t cut(std::string_view text, std::size_t from) const;

@@ -196,18 +196,20 @@ void SplitPattern::each_piece(std::string_view text, const Each& each) const {
 }
 
 std::vector<std::string_view> SplitPattern::parts(std::string_view text, std::size_t size) const {
-  if (!cuts_between_words_) return {text};
   std::vector<std::string_view> out;
-  while (text.size() > size) {
-    std::size_t cut = std::max<std::size_t>(size, 1);
-    const auto safe = [&] { return ascii_letter(text[cut - 1]) && text[cut] == ' ' && ascii_letter(text[cut + 1]); };
-    while (cut + 1 < text.size() && !safe()) ++cut;
-    if (cut + 1 >= text.size()) break;
-    out.push_back(text.substr(0, cut));
-    text.remove_prefix(cut);
-  }
-  out.push_back(text);
+  do {
+    out.push_back(text.substr(0, part_end(text, size)));
+    text.remove_prefix(out.back().size());
+  } while (!text.empty());
   return out;
+}
+
+std::size_t SplitPattern::part_end(std::string_view text, std::size_t size) const {
+  if (!cuts_between_words_) return text.size();
+  std::size_t cut = std::max<std::size_t>(size, 1);
+  const auto safe = [&] { return ascii_letter(text[cut - 1]) && text[cut] == ' ' && ascii_letter(text[cut + 1]); };
+  while (cut + 1 < text.size() && !safe()) ++cut;
+  return cut + 1 < text.size() ? cut : text.size();
 }
 
 }  // namespace cautious::data

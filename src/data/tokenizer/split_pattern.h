@@ -38,6 +38,8 @@ class SplitPattern {
   // the patterns is none of the above. Between two ASCII letters that a space divides all but the last two cut, before the
   // space, and those do not care.
   std::vector<std::string_view> parts(std::string_view text, std::size_t size) const;
+  // Where the first of them ends; the text's end if there is one only.
+  std::size_t part_end(std::string_view text, std::size_t size) const;
 
  private:
   struct Compiled;

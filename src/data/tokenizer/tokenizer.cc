@@ -84,6 +84,7 @@ void Marks::add(const AddedToken& token) {
   const auto shorter = [&](const auto& other) { return other.first.size() < token.name.size(); };
   names.insert(std::find_if(names.begin(), names.end(), shorter), {token.name, token.id});
   empty_ = false;
+  longest_ = std::max(longest_, token.name.size());
 }
 
 std::optional<Marks::Found> Marks::find(std::string_view text) const {
@@ -95,14 +96,21 @@ std::optional<Marks::Found> Marks::find(std::string_view text) const {
   return std::nullopt;
 }
 
+// Where the first part of at least `size` bytes ends (split_pattern.h, sentence_pieces.h); the text's end if there is one only.
+std::size_t Tokenizer::Parts::part_end(std::string_view text, std::size_t size) const {
+  return pieces ? pieces->part_end(text, size) : pattern.part_end(text, size);
+}
+
 // Text in stretches of about `size` bytes.
-std::vector<Stretch> Tokenizer::Parts::stretches(std::string_view text, const Marks& marks, std::size_t size) const {
+std::vector<Stretch> Tokenizer::Parts::stretches(std::string_view text, const Marks& marks, std::size_t size,
+                                                 bool continued) const {
   std::vector<Stretch> out;
   for (std::string_view rest = text; !rest.empty();) {
     const auto found = marks.find(rest);
     const std::string_view before = rest.substr(0, found ? found->at : rest.size());
     if (!before.empty()) {
-      bool prefixed = pieces && pieces->prefixes(before, before.data() == text.data());
+      const bool first = before.data() == text.data();
+      bool prefixed = pieces && !(first && continued) && pieces->prefixes(before, first);
       for (const std::string_view part : pieces ? pieces->parts(before, size) : pattern.parts(before, size))
         out.push_back({part, std::nullopt, std::exchange(prefixed, false)});
     }
@@ -154,8 +162,8 @@ void Tokenizer::Parts::begin(std::string_view piece, MergeBuffer& buffer) const 
   }
 }
 
-std::vector<Token> Tokenizer::Parts::encode(std::string_view text, const Marks& marks, int threads) const {
-  const std::vector<Stretch> all = stretches(text, marks, threads > 1 ? kChunk : text.size());
+std::vector<Token> Tokenizer::Parts::encode(std::string_view text, const Marks& marks, int threads, bool continued) const {
+  const std::vector<Stretch> all = stretches(text, marks, threads > 1 ? kChunk : text.size(), continued);
   std::vector<Token> out;
   if (threads <= 1 || all.size() <= 1) {
     out.reserve(text.size() / 3);
@@ -173,15 +181,33 @@ std::vector<Token> Tokenizer::Parts::encode(std::string_view text, const Marks& 
   return out;
 }
 
-std::vector<Token> Tokenizer::encode(std::string_view text, int threads) const {
+std::vector<Token> Tokenizer::encode(std::string_view text, int threads, bool continued) const {
   if (parts_->plain_bytes) {
     const auto* const first = reinterpret_cast<const unsigned char*>(text.data());
     return {first, first + text.size()};
   }
-  return parts_->encode(text, parts_->cut, threads);
+  return parts_->encode(text, parts_->cut, threads, continued);
 }
 
-std::vector<Token> Tokenizer::encode_marked(std::string_view text) const { return parts_->encode(text, parts_->marked, 1); }
+// In the last bytes if there is such a place in them.
+std::size_t Tokenizer::cut(std::string_view text) const {
+  if (parts_->plain_bytes) return text.size();
+  const std::size_t longest = parts_->cut.longest(), margin = longest + 2;
+  for (const std::size_t from : {text.size() - std::min(text.size(), kChunk), text.size() / 2, std::size_t{1}}) {
+    for (std::size_t at = from;; ++at) {
+      at = parts_->part_end(text, at);
+      if (at + margin > text.size()) break;
+      // An added token near by may reach over it, or have a rule of its own for what follows.
+      const std::size_t before = std::min(at, longest);
+      if (!parts_->cut.find(text.substr(at - before, before + margin))) return at;
+    }
+  }
+  return 0;
+}
+
+std::vector<Token> Tokenizer::encode_marked(std::string_view text) const {
+  return parts_->encode(text, parts_->marked, 1, false);
+}
 
 std::string Tokenizer::decode(std::span<const Token> tokens) const {
   std::string out;

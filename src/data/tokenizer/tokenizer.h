@@ -51,7 +51,11 @@ class Tokenizer {
   // Ids of any bytes: invalid UTF-8 is encoded too, byte by byte where no token fits. The same for any number of threads.
   // Special tokens never come out of text; added tokens that are not special are cut out of it first. Sentence pieces may put a
   // space before a text, so two halves encoded apart are not the whole.
-  std::vector<Token> encode(std::string_view text, int threads = 1) const;
+  // `continued`: what comes before the text was a beginning by cut().
+  std::vector<Token> encode(std::string_view text, int threads = 1, bool continued = false) const;
+  // How many of its first bytes can be encoded apart from the rest and from all that may follow the text; 0 if it has no such
+  // place, as where merges may see a whole text.
+  std::size_t cut(std::string_view text) const;
   // Bytes; special tokens give nothing; an id outside [0, vocab) is an Error(Fault::data). Token by token or all at once is the
   // same: the space that sentence pieces put before a text stays.
   std::string decode(std::span<const Token> tokens) const;

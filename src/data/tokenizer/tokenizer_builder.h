@@ -63,10 +63,12 @@ class Marks {
   void add(const AddedToken& token);
   // The leftmost, the longest of those that begin there.
   std::optional<Found> find(std::string_view text) const;
+  std::size_t longest() const { return longest_; }  // bytes of a name
 
  private:
   std::array<std::vector<std::pair<std::string, Token>>, 256> by_first_byte_;  // longest first
   bool empty_ = true;
+  std::size_t longest_ = 0;
 };
 
 // What one thread needs while it encodes.
@@ -101,14 +103,15 @@ struct Tokenizer::Parts {
   std::vector<std::uint16_t> lengths;
   std::string fingerprint;
 
-  std::vector<Token> encode(std::string_view text, const Marks& marks, int threads) const;
+  std::vector<Token> encode(std::string_view text, const Marks& marks, int threads, bool continued) const;
+  std::size_t part_end(std::string_view text, std::size_t size) const;
   // The tokens of a piece before any merge.
   void begin(std::string_view piece, MergeBuffer& buffer) const;
   // tables(), but for the scores.
   TokenizerTables written() const;
 
  private:
-  std::vector<Stretch> stretches(std::string_view text, const Marks& marks, std::size_t size) const;
+  std::vector<Stretch> stretches(std::string_view text, const Marks& marks, std::size_t size, bool continued) const;
   void encode(const Stretch& stretch, std::vector<Token>& out) const;
   void encode(std::string_view piece, Workplace& workplace, std::vector<Token>& out) const;
   std::unique_ptr<Workplace> take_workplace() const;

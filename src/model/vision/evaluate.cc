@@ -101,7 +101,7 @@ ImageEvaluation evaluate(Classifier& model, const data::ImageSet& set, const dat
       if (rank == share.rank)
         judge_batch(model, data::plain_batch(set, first + from, count_here, view, options.workers), view, own);
     }
-    if (share.ranks > 1) share.exchange(pieces);
+    if (share.ranks > 1) share.exchange(pieces, {});
     for (const Prediction& one : round) count(result, one);
     if (between) between(static_cast<double>(first + size) / static_cast<double>(all));
   }

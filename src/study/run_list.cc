@@ -1,0 +1,178 @@
+#include "study/run_list.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cautious/error.h>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "study/plan.h"
+#include "study/report_parts.h"
+
+namespace cautious::study {
+namespace {
+
+constexpr std::size_t kMostDrawn = 8;  // colours of the palette
+
+std::string status_of(const std::filesystem::path& run, bool begun) {
+  if (base::DirectoryLock::is_held(run)) return "running";
+  const auto text = base::read_file_if_any(run / "summary.json");
+  const auto summary = base::parse_json(text.value_or(""));
+  if (summary.is_object() && summary.contains("status") && summary["status"].is_string()) return summary["status"];
+  return begun ? "interrupted" : "not begun";
+}
+
+// Of different presets, the preset says it.
+void keep_differences(std::vector<ListedRun>& runs) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const ListedRun& run : runs) {
+    for (const auto& [key, value] : run.settings) values[key].insert(value);
+  }
+  const bool presets = values["model.preset"].size() > 1;
+  for (ListedRun& run : runs) {
+    std::erase_if(run.settings, [&](const auto& setting) {
+      const auto& [key, value] = setting;
+      return value.empty() || values[key].size() == 1 || (presets && key.starts_with("model.") && key != "model.preset");
+    });
+  }
+}
+
+std::string differences_text(const ListedRun& run) {
+  std::string text;
+  for (const auto& [key, value] : run.settings) text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value);
+  return text;
+}
+
+const char* judged_by(const ListedRun& run) { return run.task == run::TaskKind::image ? "val_error" : "val_loss"; }
+
+std::string number_text(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
+
+}  // namespace
+
+std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) try {
+  std::vector<std::filesystem::path> found;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  for (Walk entry(folder), end; entry != end; ++entry) {
+    if (!entry->is_directory()) continue;
+    if (std::filesystem::exists(entry->path() / "config.toml")) found.push_back(entry->path());
+    const bool hidden = entry->path().filename().string().starts_with('.');
+    if (hidden || (!found.empty() && found.back() == entry->path())) entry.disable_recursion_pending();
+  }
+  std::ranges::sort(found);
+  return found;
+} catch (const std::filesystem::filesystem_error& error) {
+  throw Error(Fault::usage, fmt::format("{}: cannot be read: {}", folder.string(), error.code().message()));
+}
+
+double ListedRun::last(const std::string& column) const {
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    const auto found = std::ranges::find(row->values, column, &std::pair<std::string, double>::first);
+    if (found != row->values.end()) return found->second;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::vector<ListedRun> runs_below(const std::filesystem::path& folder) {
+  std::vector<ListedRun> runs;
+  for (const std::filesystem::path& path : run_folders(folder)) {
+    ListedRun run{.name = path.lexically_relative(folder).string(), .path = path, .status = "damaged"};
+    try {
+      run.rows = metrics_in(path);
+      const run::RunConfig config = run::read_config({.files = {path / "config.toml"}, .preset = {}, .overrides = {}});
+      run.task = config.task;
+      run.steps = config.task == run::TaskKind::external ? 0 : steps_of(config);
+      for (const run::ConfigKey& key : run::config_keys(config)) {
+        if (changes_numbers(key.name)) run.settings.emplace_back(key.name, key.value);
+      }
+      run.status = status_of(path, !run.rows.empty());
+    } catch (const Error& error) {
+      run.trouble = error.what();
+    }
+    runs.push_back(std::move(run));
+  }
+  keep_differences(runs);
+  return runs;
+}
+
+report::Table run_list_table(const std::vector<ListedRun>& runs) {
+  report::Table table{.name = "runs",
+                      .title = "Runs",
+                      .head = {"run", "status", "step", "of", "loss", "validation", "differs in"},
+                      .rows = {},
+                      .note = "validation: the loss, or the top-1 error in percent of image classifiers."};
+  for (const ListedRun& run : runs) {
+    table.rows.push_back({run.name, run.status, std::to_string(run.step()), run.steps > 0 ? std::to_string(run.steps) : "-",
+                          number_text(run.last("loss")), number_text(run.last(judged_by(run))),
+                          run.trouble.empty() ? differences_text(run) : run.trouble});
+  }
+  return table;
+}
+
+std::string run_list_json(const std::vector<ListedRun>& runs) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const ListedRun& run : runs) {
+    nlohmann::ordered_json entry{{"run", run.name}, {"status", run.status}, {"step", run.step()}, {"steps", run.steps}};
+    const auto add = [&](const char* key) {
+      if (const double value = run.last(key); std::isfinite(value)) entry[key] = value;
+    };
+    add("loss");
+    add(judged_by(run));
+    if (!run.trouble.empty()) entry["trouble"] = run.trouble;
+    for (const auto& [key, value] : run.settings) entry["differs"][key] = value;
+    all.push_back(std::move(entry));
+  }
+  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+RunListReport run_list_report(const std::filesystem::path& folder, const std::vector<ListedRun>& runs) {
+  std::vector<const ListedRun*> drawn;
+  for (const ListedRun& run : runs) {
+    if (!run.rows.empty()) drawn.push_back(&run);
+  }
+  std::ranges::stable_sort(drawn, std::greater{}, [](const ListedRun* run) { return run->last("time"); });
+  const std::size_t begun = drawn.size();
+  drawn.resize(std::min(begun, kMostDrawn));
+  std::ranges::sort(drawn, {}, [](const ListedRun* run) { return run->name; });
+  const std::string caption =
+      begun > kMostDrawn ? fmt::format("The {} of {} runs whose metrics changed last.", kMostDrawn, begun) : "";
+
+  RunListReport report{.page = {}, .figures = {}, .table = run_list_table(runs)};
+  std::set<std::string> names;
+  for (const ListedRun* first : drawn) {
+    for (const CurveFigure& what : loss_figures(first->task)) {
+      if (!names.insert(what.name).second) continue;
+      std::vector<report::ChartSeries> all;
+      for (std::size_t i = 0; i < drawn.size(); ++i) {
+        if (drawn[i]->task != first->task) continue;
+        all.push_back(mean_series({curve_of(drawn[i]->rows, what.column)}));
+        all.back().name = drawn[i]->name;
+        all.back().colour = i;
+      }
+      report.figures.push_back(curve_figure(what, std::move(all), caption));
+    }
+  }
+
+  std::map<std::string, int> counts;
+  for (const ListedRun& run : runs) ++counts[run.status];
+  std::string status = fmt::format("{} run{}", runs.size(), runs.size() == 1 ? "" : "s");
+  for (const auto& [what, count] : counts)
+    status += fmt::format("{} {} {}", &what == &counts.begin()->first ? ":" : ",", count, what);
+  report::HtmlPage page("Runs in " + directory_name(folder));
+  page.paragraph(status + ".", "status");
+  page.section("Losses");
+  for (const report::Figure& figure : report.figures) page.figure(figure);
+  page.section("Every run");
+  page.table(report.table);
+  report.page = page.finish();
+  return report;
+}
+
+}  // namespace cautious::study
