@@ -24,6 +24,7 @@ namespace cautious::run {
 namespace {
 
 constexpr const char* kStep = "step_";
+constexpr const char* kBest = "best";
 
 std::string folder_name(std::int64_t step) { return fmt::format("{}{:08}", kStep, step); }
 
@@ -63,16 +64,30 @@ void put_in_place(const std::filesystem::path& aside, const std::filesystem::pat
   discard(old);
 }
 
+// The link is made aside and renamed, as everything here.
+void link_best(const std::filesystem::path& folder, std::int64_t step) {
+  const auto aside = folder / fmt::format(".{}.tmp", kBest);
+  std::error_code error;
+  std::filesystem::remove(aside, error);  // of a process that was killed here
+  std::filesystem::create_symlink(folder_name(step), aside, error);
+  if (error) base::fail_at(folder / kBest, "link", error.message());
+  base::rename_folder(aside, folder / kBest);
+  base::sync_path(folder);
+}
+
 void remove_oldest(const std::filesystem::path& folder, std::int64_t newest, std::int64_t keep) {
+  std::error_code none;  // no link
+  const std::string best = std::filesystem::read_symlink(folder / kBest, none).string();
   auto all = list_checkpoints(folder);
   auto excess = static_cast<std::int64_t>(all.size()) - keep;
   for (const CheckpointInfo& old : all) {
     if (excess <= 0) break;
     if (old.step == newest) continue;  // the one just written stays even if others have higher steps
+    --excess;
+    if (folder_name(old.step) == best) continue;  // besides the others
     const auto aside = base::aside_of(old.path);
     base::rename_folder(old.path, aside);
     discard(aside);
-    --excess;
   }
 }
 
@@ -110,10 +125,10 @@ std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& folder
   return found;
 }
 
-void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep,
+void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, Keeping keeping,
                       const std::function<void(const std::filesystem::path& aside)>& write) {
   base::check_range("the step of a checkpoint", static_cast<double>(step), kNonnegative);
-  base::check_range("the number of checkpoints to keep", static_cast<double>(keep), {1, kLargest, false, true});
+  base::check_range("the number of checkpoints to keep", static_cast<double>(keeping.keep), {1, kLargest, false, true});
   if (const std::error_code error = base::make_folders(folder)) base::fail_at(folder, "make the directory", error.message());
   base::sync_path(folder.parent_path());  // made by an earlier process, it may not be on the disk; nor a file beside it
   base::remove_stray_folders(folder, kStep);
@@ -124,7 +139,8 @@ void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, st
     put_in_place(aside.path(), folder / folder_name(step));
     base::sync_path(folder);
   }
-  remove_oldest(folder, step, keep);
+  if (keeping.best) link_best(folder, step);
+  remove_oldest(folder, step, keeping.keep);
 }
 
 void tidy_checkpoints(const std::filesystem::path& folder, std::int64_t keep) {

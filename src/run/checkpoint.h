@@ -18,12 +18,18 @@ struct CheckpointInfo {
 // Complete checkpoints, oldest first.
 std::vector<CheckpointInfo> list_checkpoints(const std::filesystem::path& folder);
 
-// Calls `write` with a folder to write the files into, then makes it checkpoint `step`, and removes the oldest until `keep` are
-// left. On failure the older checkpoints stay and what was written is removed.
-void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep,
+// Which checkpoints stay: the newest `keep`, and the one that was saved as the best, to which the link `best` leads.
+struct Keeping {
+  std::int64_t keep;
+  bool best = false;  // the one that is being saved is the best so far
+};
+
+// Calls `write` with a folder to write the files into, then makes it checkpoint `step`, and removes those that do not stay. On
+// failure the older checkpoints stay and what was written is removed.
+void write_checkpoint(const std::filesystem::path& folder, std::int64_t step, Keeping keeping,
                       const std::function<void(const std::filesystem::path& aside)>& write);
 
-// Removes what a killed process left, and the oldest until `keep` are left.
+// Removes what a killed process left, and the checkpoints that do not stay.
 void tidy_checkpoints(const std::filesystem::path& folder, std::int64_t keep);
 
 // What a user means by a run directory (its newest checkpoint), the folder of a checkpoint or of a Hugging Face model, a GGUF

@@ -109,7 +109,9 @@ struct RunConfig {
   } eval;
   struct Checkpoint {
     std::int64_t every = 500;
+    double minutes = 0;
     std::int64_t keep = 2;
+    bool best = false;
   } checkpoint;
   struct Log {
     std::int64_t every = 10;
@@ -117,6 +119,8 @@ struct RunConfig {
     bool decay_trace = false;
     bool tensorboard = true;
     std::string command;
+    std::string prompt;  // of language models, as is the next
+    std::int64_t prompt_tokens = 64;
   } log;
   struct Objective {  // external
     std::string name = "loss";

@@ -133,7 +133,10 @@ void add_records(std::vector<Key>& keys, const RunConfig& config) {
   Section checkpoint(
       keys, config, "checkpoint", [](auto& c) -> auto& { return c.checkpoint; });
   checkpoint.add(Field{"every", &C::every, kEvery, "steps; 0: at the end only"},
-                 Field{"keep", &C::keep, kCount, "how many of the newest are kept"});
+                 Field{"minutes", &C::minutes, Range{0, 1e6, false, false},
+                       "also when this many have passed since the last; 0: no matter how long it takes"},
+                 Field{"keep", &C::keep, kCount, "how many of the newest are kept"},
+                 Flag{"best", &C::best, "also save and keep the one with the best validation, as checkpoints/best"});
 }
 
 void add_log(std::vector<Key>& keys, const RunConfig& config) {
@@ -146,6 +149,10 @@ void add_log(std::vector<Key>& keys, const RunConfig& config) {
           Flag{"tensors", &L::tensors, "also columns for every tensor"}, trace,
           Flag{"tensorboard", &L::tensorboard, "also as TensorBoard events"},
           Text{"command", &L::command, "a line for the shell", "also to the standard input of this program, as lines of JSON"});
+  if (config.task == TaskKind::image) return;
+  log.add(
+      Text{"prompt", &L::prompt, "a text", "that the model continues after every evaluation, for metrics.jsonl and the report"},
+      Field{"prompt_tokens", &L::prompt_tokens, kCount, "at most so many are made of it"});
 }
 
 void clear_rivals(RunConfig& config, std::string_view name) {

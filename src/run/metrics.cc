@@ -25,7 +25,10 @@
 namespace cautious::run {
 namespace {
 
-// A row of JSON as a stream of events: a key that occurs twice is seen, and nothing but numbers is taken.
+constexpr std::string_view kSample = "sample";  // the only text of a row
+
+// A row of JSON as a stream of events: a key that occurs twice is seen, and nothing but numbers, and a text as the sample, is
+// taken.
 class RowEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit RowEvents(std::string where) : where_(std::move(where)) {}
@@ -49,7 +52,11 @@ class RowEvents : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_float(number_float_t number, const string_t& text) override { return value(number, text); }
-  bool string(string_t& text) override { misplaced("the string " + base::in_quotes(text)); }
+  bool string(string_t& text) override {
+    if (!inside_ || key_ != kSample) misplaced("the string " + base::in_quotes(text));
+    row_.sample = text;
+    return true;
+  }
   bool binary(binary_t&) override { misplaced("binary"); }
   bool start_array(std::size_t) override { misplaced("an array"); }
   bool end_array() override { return true; }
@@ -74,13 +81,15 @@ class RowEvents : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool value(double number, std::string_view text) {
-    if (!inside_ || key_ == "step") misplaced(text);
+    if (!inside_ || key_ == "step" || key_ == kSample) misplaced(text);
     row_.values.emplace_back(key_, number);
     return true;
   }
   [[noreturn]] void misplaced(std::string_view what) const {
     if (!inside_) refuse(fmt::format("{} instead of an object", what));
-    const std::string_view expected = key_ == "step" ? "a whole number from 0 to 2^63-1" : "a number or null";
+    const std::string_view expected = key_ == "step"    ? "a whole number from 0 to 2^63-1"
+                                      : key_ == kSample ? "a text"
+                                                        : "a number or null";
     refuse(fmt::format("{} is {}; expected {}", base::in_quotes(key_), what, expected));
   }
   [[noreturn]] void refuse(const std::string& what) const { base::refuse_content(where_, what); }
@@ -148,7 +157,11 @@ std::string csv_line(const MetricsRow& row, const Columns& columns) {
   return fmt::format("{}{}{}\r\n", row.step, cells.empty() ? "" : ",", fmt::join(cells, ","));
 }
 
-std::string event(const MetricsRow& row) { return tensorboard_scalars(wall_time(row), row.step, row.values); }
+std::string event(const MetricsRow& row) {
+  std::string records = tensorboard_scalars(wall_time(row), row.step, row.values);
+  if (!row.sample.empty()) records += tensorboard_text(wall_time(row), row.step, kSample, row.sample);
+  return records;
+}
 
 // Calls take(line, where) with every line that has its end.
 template <class Take>
@@ -285,6 +298,7 @@ std::string to_json(const MetricsRow& row) {
   std::string line = fmt::format("{{\"step\":{}", row.step);
   for (const auto& [name, value] : row.values)
     line += fmt::format(",{}:{}", json_of(name), std::isfinite(value) ? number_text(value) : "null");
+  if (!row.sample.empty()) line += fmt::format(",\"{}\":{}", kSample, json_of(row.sample));
   return line + '}';
 }
 

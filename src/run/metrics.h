@@ -16,6 +16,7 @@ namespace cautious::run {
 struct MetricsRow {
   std::int64_t step = 0;
   std::vector<std::pair<std::string, double>> values;
+  std::string sample = {};  // what the model wrote, UTF-8; not in the CSV
 };
 
 // Reads metrics.jsonl. A last line without its end (the process was killed) is left out; anything else malformed is an
@@ -49,6 +50,7 @@ std::string to_json(const MetricsRow& row);
 
 // TensorBoard's event files (tensorboard.cc). Records ready to be appended to a file; the first of a file is the version.
 std::string tensorboard_version(double wall_time);
+std::string tensorboard_text(double wall_time, std::int64_t step, std::string_view tag, std::string_view text);
 std::string tensorboard_scalars(double wall_time, std::int64_t step, std::span<const std::pair<std::string, double>> values);
 std::uint32_t crc32c(std::string_view bytes);  // the checksum inside them
 

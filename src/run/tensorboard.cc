@@ -1,6 +1,6 @@
 // TensorBoard's event files by hand: records of {u64 length, u32 masked CRC-32C of it, data, u32 masked CRC-32C of the data},
 // each data a protocol-buffer Event {1: double wall_time, 2: int64 step, 3: string file_version, 5: Summary {1: Value {1: tag,
-// 2: float}}}: the four kinds of field that an Event with scalars has.
+// 2: float, 8: Tensor, 9: Metadata}}}: the four kinds of field that an Event with scalars or texts has.
 
 #include <array>
 #include <bit>
@@ -76,6 +76,17 @@ std::string tensorboard_scalars(double wall_time, std::int64_t step, std::span<c
   std::string summary;
   for (const auto& [tag, value] : values)
     summary += field(1, std::string_view(field(1, std::string_view(tag)) + field(2, static_cast<float>(value))));
+  return record(field(1, wall_time) + field(2, step) + field(5, std::string_view(summary)));
+}
+
+// A text is a Tensor {1: dtype, 2: Shape {2: Dim {1: size}}, 8: string} for the plugin of Metadata {1: Plugin {1: name}}.
+std::string tensorboard_text(double wall_time, std::int64_t step, std::string_view tag, std::string_view text) {
+  constexpr std::int64_t kString = 7;
+  const std::string shape = field(2, std::string_view(field(1, std::int64_t{1})));
+  const std::string tensor = field(1, kString) + field(2, std::string_view(shape)) + field(8, text);
+  const std::string metadata = field(1, std::string_view(field(1, std::string_view("text"))));
+  const std::string value = field(1, tag) + field(8, std::string_view(tensor)) + field(9, std::string_view(metadata));
+  const std::string summary = field(1, std::string_view(value));
   return record(field(1, wall_time) + field(2, step) + field(5, std::string_view(summary)));
 }
 

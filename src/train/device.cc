@@ -64,6 +64,7 @@ at::Device device_of(const run::RunConfig& config, const ranks::World& world) {
                 {"train.device", ""});
   };
   if (!config.eval.tasks.empty()) refuse_on("eval.tasks are asked");
+  if (!config.log.prompt.empty()) refuse_on("log.prompt is continued");
   if (!config.optimizer.density_from.empty()) refuse_on("optimizer.density_from can be repeated");
   if (!config.optimizer.budget_from.empty()) refuse_on("optimizer.budget_from can be repeated");
   return device;

@@ -38,12 +38,12 @@ class Run {
  private:
   void load();
   void load_from(const std::vector<run::CheckpointInfo>& saved);
-  bool stopped();
+  bool asked();
   std::string fault_now() const;
   void evaluate_now(run::MetricsRow& row);
   void log(const TrainStep& step, bool evaluating);
   void write(run::MetricsRow& row, const StepReport& report, bool evaluating);
-  void save();
+  void save(bool best = false);
   bool score_now();
   std::vector<std::string> columns() const;
   // Tokens or images per second since `step`, when training_ was `seconds`.
@@ -71,7 +71,8 @@ class Run {
   std::optional<run::MetricsWriter> metrics_;
   std::optional<run::DecayTraceWriter> trace_;
   std::optional<run::LogCommand> command_;
-  Clock::time_point start_ = Clock::now();
+  Clock::time_point start_ = Clock::now(), saved_ = start_;
+  bool overdue_ = false;                        // the last checkpoint is older than it should be
   std::int64_t first_step_ = 0, row_step_ = 0;  // steps done when this process began, and at the last row
   double earlier_ = 0;                          // seconds of earlier processes
   double training_ = 0, row_training_ = 0;      // seconds of this one in steps, and at the last row
@@ -160,6 +161,7 @@ void Run::evaluate_now(run::MetricsRow& row) {
   for (std::size_t i = 0; i < measures_.columns.size(); ++i) {
     row.values.emplace_back(measures_.columns[i], state_.last.numbers[i]);
   }
+  if (directory_ != nullptr && !config_.log.prompt.empty()) row.sample = trainer_.sample();
 }
 
 void Run::log(const TrainStep& step, bool evaluating) {
@@ -194,7 +196,8 @@ void Run::write(run::MetricsRow& row, const StepReport& report, bool evaluating)
   }
 }
 
-void Run::save() {
+void Run::save(bool best) {
+  saved_ = Clock::now();
   state_.step = trainer_.done();
   state_.seconds = elapsed();
   if (directory_ == nullptr) return trainer_.save({});
@@ -202,7 +205,7 @@ void Run::save() {
     // A checkpoint needs all that was written before it.
     metrics_->sync();
     if (trace_) trace_->sync();
-    run::write_checkpoint(directory_->checkpoints(), state_.step, config_.checkpoint.keep,
+    run::write_checkpoint(directory_->checkpoints(), state_.step, {config_.checkpoint.keep, best},
                           [&](const std::filesystem::path& aside) {
                             trainer_.save(aside);
                             task_.describe(aside);
@@ -239,12 +242,7 @@ RunResult Run::end(Outcome outcome, std::string reason) {
   state_.seconds = elapsed();
   state_.ranks = world_.ranks();
   state_.optimizer_bytes = trainer_.optimizer_bytes();
-  if (const std::int64_t steps = state_.step - first_step_; steps > 0) {
-    state_.traffic = traffic_;
-    state_.traffic.bytes /= steps;
-    state_.traffic.seconds /= static_cast<double>(steps);
-    state_.traffic.waited /= static_cast<double>(steps);
-  }
+  if (const std::int64_t steps = state_.step - first_step_; steps > 0) state_.traffic = traffic_ / steps;
   if (directory_ != nullptr) {
     const std::string summary = summary_json(config_, state_, outcome);
     base::write_atomically(directory_->summary(), summary);
@@ -272,10 +270,15 @@ std::string Run::validation_text() const {
                                               : fmt::format("  val {:.4f}", objective);
 }
 
-// Whether any rank is asked to.
-bool Run::stopped() {
-  const std::vector<char> all = world_.gather(static_cast<char>(watch_.stop() ? 1 : 0));
-  return std::ranges::find(all, char{1}) != all.end();
+// Whether any rank is asked to stop; and, by the clock of the first, whether it is time to save.
+bool Run::asked() {
+  struct Asked {
+    bool stop, overdue;
+  };
+  const double minutes = config_.checkpoint.minutes;
+  const std::vector<Asked> all = world_.gather(Asked{watch_.stop(), minutes > 0 && seconds_since(saved_) > 60 * minutes});
+  overdue_ = all.front().overdue;
+  return std::ranges::any_of(all, &Asked::stop);
 }
 
 RunResult Run::go() {
@@ -283,7 +286,7 @@ RunResult Run::go() {
   std::int64_t saved = trainer_.done();
   watch_.live.begin_at(saved);
   while (trainer_.done() < steps_) {
-    if (stopped()) {
+    if (asked()) {
       if (saved == trainer_.done()) return end(Outcome::stopped);
       if (const std::string fault = fault_now(); !fault.empty()) return diverged(trainer_.done(), fault);
       save();
@@ -303,14 +306,15 @@ RunResult Run::go() {
     state_.decay_budget += step.report->total.budget;
     if (trace_) trace_->add(*step.report);
     const bool last = number == steps_, evaluating = last || due(config_.eval.every);
-    const bool saving = last || due(config_.checkpoint.every);
     if (evaluating || due(config_.log.every)) log(step, evaluating);
+    const bool best = config_.checkpoint.best && evaluating && state_.best_step == number;
+    const bool saving = last || best || overdue_ || due(config_.checkpoint.every);
     if (last && directory_ != nullptr) task_.finish(directory_->path());
     if (evaluating || saving) {
       if (const std::string fault = fault_now(); !fault.empty()) return diverged(number, fault);
     }
     if (saving) {
-      save();
+      save(best);
       saved = number;
     }
     for (const std::string& notice : task_.notices()) say(notice);
@@ -323,10 +327,6 @@ RunResult Run::go() {
 }
 
 }  // namespace
-
-std::string resume_command(const std::filesystem::path& out) {
-  return fmt::format("cautious train --out {} --resume", base::shell_word(out));
-}
 
 RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::World& world,
                        const std::function<void(const RunPlan&)>& planned) {

@@ -16,6 +16,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "linear/blas.h"
 #include "run/config_table.h"
 #include "run/provenance.h"
@@ -153,6 +154,10 @@ std::string changes_since(const RunState& before, const run::RunConfig& config, 
     changes.push_back(fmt::format("{} from {} to {}", key, shown(value), shown(is)));
   }
   return changes.empty() ? "" : fmt::format("changed after step {}: {}", before.step, fmt::join(changes, ", "));
+}
+
+std::string resume_command(const std::filesystem::path& out) {
+  return fmt::format("cautious train --out {} --resume", base::shell_word(out));
 }
 
 std::string summary_json(const run::RunConfig& config, const RunState& state, Outcome outcome) {

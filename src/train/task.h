@@ -46,6 +46,8 @@ class Task {
   // often and may throw to give up.
   virtual std::vector<Score> score(const std::filesystem::path& directory,
                                    const std::function<void(double fraction)>& show) = 0;
+  // What the model writes after log.prompt.
+  virtual std::string sample() { return {}; }
   // What happened since the last call that the user should know.
   virtual std::vector<std::string> notices() = 0;
 };

@@ -17,11 +17,13 @@
 
 #include "base/atomic_file.h"
 #include "base/files.h"
+#include "base/utf8_stream.h"
 #include "data/mixture.h"
 #include "data/sampler.h"
 #include "data/tasks/results.h"
 #include "model/adapters.h"
 #include "model/benchmark.h"
+#include "model/continuation.h"
 #include "model/evaluate.h"
 #include "model/family.h"
 #include "model/weight_source.h"
@@ -190,6 +192,7 @@ class TextTask : public Task {
   void describe(const std::filesystem::path& folder) const override;
   void finish(const std::filesystem::path&) const override {}
   std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double)>& show) override;
+  std::string sample() override;
   std::vector<std::string> notices() override { return std::exchange(notices_, {}); }
 
  private:
@@ -241,6 +244,17 @@ std::vector<Score> TextTask::score(const std::filesystem::path& directory, const
     }
   }
   return scores;
+}
+
+std::string TextTask::sample() {
+  if (adapters_) adapters_->eval();
+  const data::Tokenizer& tokenizer = source_->tokenizer();
+  base::Utf8Stream characters;
+  std::string text;
+  model::continue_text(*model_, tokenizer, model::prompt_tokens(config_.log.prompt, tokenizer), {.seed = config_.train.seed},
+                       config_.log.prompt_tokens, [&](std::string_view piece) { text += characters.add(piece); });
+  if (adapters_) adapters_->train();
+  return text + characters.finish();
 }
 
 void TextTask::describe(const std::filesystem::path& folder) const {

@@ -171,18 +171,25 @@ TrainStep Trainer::step() {
   return result;
 }
 
-Evaluation Trainer::evaluate() {
+// Of the average, if there is one.
+template <class Look>
+auto Trainer::averaged(const Look& look) {
   if (average_) average_->exchange();
-  Evaluation result = task_.evaluate();
+  auto result = look();
   if (average_) average_->exchange();
   return result;
 }
 
+Evaluation Trainer::evaluate() {
+  return averaged([&] { return task_.evaluate(); });
+}
+
+std::string Trainer::sample() {
+  return averaged([&] { return task_.sample(); });
+}
+
 std::vector<Score> Trainer::score(const std::filesystem::path& directory, const std::function<void(double fraction)>& show) {
-  if (average_) average_->exchange();
-  std::vector<Score> scores = task_.score(directory, show);
-  if (average_) average_->exchange();
-  return scores;
+  return averaged([&] { return task_.score(directory, show); });
 }
 
 void Trainer::save(const std::filesystem::path& folder) {

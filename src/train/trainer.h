@@ -62,6 +62,7 @@ class Trainer {
   TrainStep step();
   // Of the averaged weights, where there are some.
   Evaluation evaluate();
+  std::string sample();
   std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double fraction)>& show);
 
   std::int64_t done() const { return done_; }                                  // steps
@@ -77,6 +78,8 @@ class Trainer {
 
  private:
   run::ReferenceRun::Amounts follow(std::int64_t number, const StepInput& input);
+  template <class Look>
+  auto averaged(const Look& look);
 
   run::RunConfig config_;
   Task& task_;

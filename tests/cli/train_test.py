@@ -49,6 +49,37 @@ class Runs(Training):
             table = list(csv.DictReader(file))
         self.assertEqual([float(row["loss"]) for row in table], [row["loss"] for row in rows])
 
+    def test_the_best_checkpoint_is_kept(self):
+        # A learning rate that goes up and up: the loss is best on the way.
+        out = self.train("best", "--checkpoint.best=true", "--checkpoint.every=0", "--checkpoint.keep=1", "--eval.every=10",
+                         "--optimizer.lr=3", "--schedule.warmup_ratio=1", "--optimizer.grad_clip=0", "--optimizer.name=sgdm", steps=120)
+        losses = {row["step"]: row["val_loss"] for row in self.rows(out) if "val_loss" in row}
+        best = min(losses, key=losses.get)
+        self.assertNotIn(best, (10, 120), losses)
+        self.assertEqual((out / "checkpoints" / "best").resolve().name, f"step_{best:08}")
+        self.assertEqual({path.name for path in (out / "checkpoints").iterdir()}, {"best", f"step_{best:08}", "step_00000120"})
+        self.assertEqual(self.summary(out)["best_step"], best)
+        done = run("eval", out / "checkpoints" / "best", "--data", self.corpus, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_checkpoints_by_the_clock(self):
+        out = self.train("clock", "--checkpoint.minutes=1e-9", "--checkpoint.every=0", "--checkpoint.keep=100", steps=5)
+        self.assertEqual(len(list((out / "checkpoints").iterdir())), 5)
+        out = self.train("patient", "--checkpoint.minutes=1000", "--checkpoint.every=0", "--checkpoint.keep=100", steps=5)
+        self.assertEqual(len(list((out / "checkpoints").iterdir())), 1)
+
+    def test_samples_do_not_change_the_run(self):
+        asked = self.train("asked", "--log.prompt=The licence", "--log.prompt_tokens=20", "--eval.every=20", "--train.ema=0.9")
+        silent = self.train("silent", "--eval.every=20", "--train.ema=0.9")
+        self.assertEqual(self.weights(asked), self.weights(silent))
+        samples = {row["step"]: row["sample"] for row in self.rows(asked) if "sample" in row}
+        self.assertEqual(list(samples), [20, 40])
+        self.assertTrue(all(0 < len(text.encode()) <= 60 for text in samples.values()), samples)
+        self.assertFalse(any("sample" in row for row in self.rows(silent)))
+        done = run("train", "--out", asked, "--resume", "--quiet")  # nothing left to do; its rows stay
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({row["step"]: row["sample"] for row in self.rows(asked) if "sample" in row}, samples)
+
     def test_same_seed_same_bytes_and_config_repeats_the_run(self):
         first = self.train("first", "--optimizer.name=muon", "--optimizer.decay=random")
         again = self.folder / "again"

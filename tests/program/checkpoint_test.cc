@@ -34,8 +34,8 @@ class Checkpoints : public RunFiles {
     store(aside / "sub" / "more", text);
     base::write_atomically(aside / "model.safetensors", text);
   }
-  void write(std::int64_t step, std::int64_t keep = 100, const std::string& text = "") const {
-    run::write_checkpoint(folder(), step, keep, [&](const auto& aside) { write_files(aside, std::to_string(step) + text); });
+  void write(std::int64_t step, run::Keeping keeping = {100}, const std::string& text = "") const {
+    run::write_checkpoint(folder(), step, keeping, [&](const auto& aside) { write_files(aside, std::to_string(step) + text); });
   }
   // The steps listed; each must have all its files, of that step.
   Steps complete() const {
@@ -71,16 +71,16 @@ TEST_F(Checkpoints, TheOldestGo) {
   for (std::int64_t step = 10; step <= 50; step += 10) write(step, 2);
   EXPECT_EQ(complete(), (Steps{40, 50}));
   EXPECT_EQ(names(folder()).size(), 2u);
-  write(60, 1);
+  write(60, {1});
   EXPECT_EQ(complete(), Steps{60});
-  write(5, 1);  // never the one just written
+  write(5, {1});  // never the one just written
   EXPECT_EQ(complete(), Steps{5});
 }
 
 TEST_F(Checkpoints, TheSameStepIsReplaced) {
   write(10);
-  write(20, 2, "first");
-  write(20, 2, "second");
+  write(20, {2}, "first");
+  write(20, {2}, "second");
   EXPECT_EQ(complete(), (Steps{10, 20}));
   EXPECT_EQ(content(folder() / "step_00000020" / "config.json"), "20second");
   EXPECT_EQ(names(folder()).size(), 2u);
@@ -95,6 +95,23 @@ TEST_F(Checkpoints, WhatDeadWritersLeftGoesAndWhatIsBeingWrittenStays) {
   EXPECT_EQ(names(folder()), (std::set<std::string>{"step_00000002", alive.path().filename().string()}));
 }
 
+TEST_F(Checkpoints, TheBestStaysBesidesTheNewest) {
+  const auto best = [&] { return std::filesystem::read_symlink(folder() / "best").string(); };
+  write(10, {2, true});
+  for (const std::int64_t step : {20, 30, 40}) write(step, {2});
+  EXPECT_EQ(complete(), (Steps{10, 30, 40}));
+  EXPECT_EQ(best(), "step_00000010");
+  EXPECT_EQ(content(folder() / "best" / "config.json"), "10");
+  std::filesystem::create_symlink("step_00000010", folder() / ".best.tmp");  // killed before the next became the best
+  write(50, {2, true});
+  EXPECT_EQ(complete(), (Steps{40, 50}));
+  EXPECT_EQ(best(), "step_00000050");
+  EXPECT_EQ(names(folder()), (std::set<std::string>{"best", "step_00000040", "step_00000050"}));
+  write(60, {1});
+  run::tidy_checkpoints(folder(), 1);
+  EXPECT_EQ(complete(), (Steps{50, 60}));
+}
+
 TEST_F(Checkpoints, AreTidiedUp) {
   write(10), write(20), write(30);
   std::filesystem::create_directories(folder() / ".step_00000020.tmp-1");
@@ -103,18 +120,18 @@ TEST_F(Checkpoints, AreTidiedUp) {
 }
 
 TEST_F(Checkpoints, AFailureLeavesTheOlderOnes) {
-  write(10, 1);
+  write(10, {1});
   const auto failing = [](const std::filesystem::path& aside) {
     store(aside / "half", "h");
     throw std::domain_error("not today");
   };
-  EXPECT_THROW(run::write_checkpoint(folder(), 20, 1, failing), std::domain_error);
-  EXPECT_THROW(run::write_checkpoint(folder(), 10, 1, failing), std::domain_error);
-  EXPECT_THROW(run::write_checkpoint(folder(), 30, 1, [](const auto&) { throw 7; }), int);
+  EXPECT_THROW(run::write_checkpoint(folder(), 20, {1}, failing), std::domain_error);
+  EXPECT_THROW(run::write_checkpoint(folder(), 10, {1, true}, failing), std::domain_error);
+  EXPECT_THROW(run::write_checkpoint(folder(), 30, {1}, [](const auto&) { throw 7; }), int);
   {
     const SmallFiles small(1000);
     const std::string large(5000, 'x');
-    const auto message = refused(Fault::failure, [&] { write(40, 1, large); });
+    const auto message = refused(Fault::failure, [&] { write(40, {1}, large); });
     EXPECT_NE(message.find("File too large"), std::string::npos) << message;
   }
   EXPECT_EQ(complete(), Steps{10});
@@ -134,7 +151,7 @@ TEST_F(Checkpoints, PlacesThatCannotBeWritten) {
     EXPECT_EQ(refused(Fault::failure, [&] { write(1); }),
               (folder() / aside).string() + ": cannot make the directory: Permission denied");
   }
-  EXPECT_EQ(refused(Fault::usage, [&] { write(1, 0); }), "the number of checkpoints to keep is 0; valid: [1, inf)");
+  EXPECT_EQ(refused(Fault::usage, [&] { write(1, {0}); }), "the number of checkpoints to keep is 0; valid: [1, inf)");
   EXPECT_EQ(refused(Fault::usage, [&] { write(-1); }), "the step of a checkpoint is -1; valid: [0, inf)");
 }
 
@@ -142,7 +159,7 @@ TEST_F(Checkpoints, PlacesThatCannotBeWritten) {
 TEST_F(Checkpoints, CompleteAtEverySystemCall) {
   std::set<Steps> seen;
   write(10), write(20);
-  const int calls = traced([&] { write(30, 2); }, [&](int) { return seen.insert(complete()), true; });
+  const int calls = traced([&] { write(30, {2}); }, [&](int) { return seen.insert(complete()), true; });
   ASSERT_GT(calls, 0) << "this system lets no process trace its child";
   EXPECT_EQ(seen, (std::set<Steps>{{10, 20}, {10, 20, 30}, {20, 30}}));
   EXPECT_EQ(names(folder()), (std::set<std::string>{"step_00000020", "step_00000030"}));
@@ -150,7 +167,7 @@ TEST_F(Checkpoints, CompleteAtEverySystemCall) {
   for (int n = 1; n <= calls; n += calls / 8) {  // the next writer continues and clears up
     std::filesystem::remove_all(folder());
     write(10), write(20);
-    traced([&] { write(30, 2); }, [&](int call) { return call < n; });
+    traced([&] { write(30, {2}); }, [&](int call) { return call < n; });
     const std::size_t left = complete().size();
     write(40);
     EXPECT_EQ(names(folder()).size(), left + 1) << "killed at call " << n;
@@ -160,8 +177,8 @@ TEST_F(Checkpoints, CompleteAtEverySystemCall) {
 // While a step is replaced there is always one of it, the old or the new.
 TEST_F(Checkpoints, ReplacedInOneMoment) {
   std::set<std::string> seen;
-  write(10, 1, "old");
-  const int calls = traced([&] { write(10, 1, "new"); },
+  write(10, {1}, "old");
+  const int calls = traced([&] { write(10, {1}, "new"); },
                            [&](int call) {
                              EXPECT_EQ(complete(), Steps{10}) << "call " << call;
                              seen.insert(content(folder() / "step_00000010" / "config.json"));
@@ -175,7 +192,7 @@ TEST_F(Checkpoints, KilledInsideTheCallersPart) {
   write(10);
   const pid_t child = ::fork();
   if (child == 0) {
-    run::write_checkpoint(folder(), 20, 1, [](const auto& aside) {
+    run::write_checkpoint(folder(), 20, {1}, [](const auto& aside) {
       store(aside / "config.json", "20");
       ::raise(SIGKILL);
     });

@@ -26,7 +26,7 @@ Field = descriptor_pb2.FieldDescriptorProto
 
 
 def event_class():
-    """Event and Summary with the field numbers of TensorFlow's event.proto and summary.proto."""
+    """Event and Summary with the field numbers of TensorFlow's event.proto, summary.proto and tensor.proto."""
     file = descriptor_pb2.FileDescriptorProto(name="event.proto", package="test", syntax="proto3")
 
     def message(into, name, **fields):
@@ -34,12 +34,23 @@ def event_class():
         for field, (number, kind, *more) in fields.items():
             added = described.field.add(name=field, number=number, type=kind, label=Field.LABEL_OPTIONAL)
             if more:
-                added.type_name, added.label = more[0], more[1]
+                added.label = more[1]
+                if more[0]:
+                    added.type_name = more[0]
         return described
 
     summary = message(file.message_type, "Summary",
                       value=(1, Field.TYPE_MESSAGE, ".test.Summary.Value", Field.LABEL_REPEATED))
-    message(summary.nested_type, "Value", tag=(1, Field.TYPE_STRING), simple_value=(2, Field.TYPE_FLOAT))
+    message(summary.nested_type, "Value", tag=(1, Field.TYPE_STRING), simple_value=(2, Field.TYPE_FLOAT),
+            tensor=(8, Field.TYPE_MESSAGE, ".test.Tensor", Field.LABEL_OPTIONAL),
+            metadata=(9, Field.TYPE_MESSAGE, ".test.Metadata", Field.LABEL_OPTIONAL))
+    message(file.message_type, "Dim", size=(1, Field.TYPE_INT64))
+    message(file.message_type, "Shape", dim=(2, Field.TYPE_MESSAGE, ".test.Dim", Field.LABEL_REPEATED))
+    message(file.message_type, "Tensor", dtype=(1, Field.TYPE_INT32),
+            tensor_shape=(2, Field.TYPE_MESSAGE, ".test.Shape", Field.LABEL_OPTIONAL),
+            string_val=(8, Field.TYPE_BYTES, "", Field.LABEL_REPEATED))
+    message(file.message_type, "Plugin", plugin_name=(1, Field.TYPE_STRING))
+    message(file.message_type, "Metadata", plugin_data=(1, Field.TYPE_MESSAGE, ".test.Plugin", Field.LABEL_OPTIONAL))
     message(file.message_type, "Event", wall_time=(1, Field.TYPE_DOUBLE), step=(2, Field.TYPE_INT64),
             file_version=(3, Field.TYPE_STRING), summary=(5, Field.TYPE_MESSAGE, ".test.Summary", Field.LABEL_OPTIONAL))
     pool = descriptor_pool.DescriptorPool()
@@ -85,6 +96,8 @@ def random_rows(seed, with_time):
             row["time"] = 1.6e9 + 0.25 * number
         row.update((tag, generator.choice([generator.gauss(0, 1), 10 ** generator.uniform(-30, 30), 0.0, 3.0, None]))
                    for tag in tags if generator.random() < 0.7)
+        if generator.random() < 0.1:
+            row["sample"] = "Once \"upon\"\n a <b>time</b>, " + "ü中" * generator.randrange(200)
         rows.append(row)
     return rows
 
@@ -113,14 +126,20 @@ class TensorBoard(unittest.TestCase):
     def expect(self, rows):
         version, *events = events_in(self.event_file().read_bytes())
         self.assertEqual((version.file_version, version.step, len(version.summary.value)), ("brain.Event:2", 0, 0))
-        self.assertEqual(len(events), len(rows))
-        for event, row in zip(events, rows):
+        texts = [event for event in events if event.summary.value and event.summary.value[0].HasField("tensor")]
+        for event, row in zip(texts, [row for row in rows if "sample" in row], strict=True):
+            (value,) = event.summary.value
+            self.assertEqual((event.step, value.tag, value.metadata.plugin_data.plugin_name), (row["step"], "sample", "text"))
+            self.assertEqual((value.tensor.dtype, [dim.size for dim in value.tensor.tensor_shape.dim]), (7, [1]))
+            self.assertEqual([text.decode() for text in value.tensor.string_val], [row["sample"]])
+        events = [event for event in events if event not in texts]
+        for event, row in zip(events, rows, strict=True):
             self.assertEqual((event.step, event.file_version), (row["step"], ""))
             if "time" in row:
                 self.assertEqual(event.wall_time, row["time"])
             else:
                 self.assertLess(abs(time.time() - event.wall_time), 60)
-            written = [(tag, value) for tag, value in row.items() if tag != "step"]
+            written = [(tag, value) for tag, value in row.items() if tag not in ("step", "sample")]
             self.assertEqual([value.tag for value in event.summary.value], [tag for tag, _ in written])
             for value, (tag, expected) in zip(event.summary.value, written):
                 if expected is None:
@@ -136,7 +155,7 @@ class TensorBoard(unittest.TestCase):
         for cells, row in zip(table, rows, strict=True):
             self.assertEqual(int(cells.pop("step")), row["step"])
             self.assertEqual({tag: float(cell) for tag, cell in cells.items() if cell},
-                             {tag: value for tag, value in row.items() if tag != "step" and value is not None})
+                             {tag: value for tag, value in row.items() if tag not in ("step", "sample") and value is not None})
 
     def test_every_value_of_a_new_and_a_continued_run(self):
         for seed, with_time in ((1, True), (2, False)):

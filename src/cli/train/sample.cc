@@ -17,7 +17,7 @@
 #include "cli/train/train.h"
 #include "cli/verbs.h"
 #include "data/instructions/lessons.h"
-#include "model/decoder.h"
+#include "model/continuation.h"
 #include "run/checkpoint.h"
 
 namespace cautious::cli {
@@ -60,7 +60,7 @@ class Writer {
     base::print(characters.add(shown));
     std::string text;
     try {
-      text = continued({tokens.begin(), tokens.end()}, sampling, interruptible, characters);
+      text = continued(tokens, sampling, interruptible, characters);
     } catch (const Interrupted&) {
       base::print(characters.finish() + "\n");
       throw;
@@ -72,26 +72,19 @@ class Writer {
   const Speed& speed() const { return speed_; }
 
  private:
-  std::string continued(const std::vector<std::int64_t>& start, const model::Sampling& sampling,
+  std::string continued(const std::vector<data::Token>& start, const model::Sampling& sampling,
                         const Interruptible& interruptible, base::Utf8Stream& characters) {
     using Clock = std::chrono::steady_clock;
     std::string text;
-    model::Decoder decoder(*trained_.model);
-    at::Tensor logits = decoder.feed(start);
-    const auto begin = Clock::now();
-    for (std::int64_t number = 0; number < args_.tokens; ++number) {
+    std::optional<Clock::time_point> begin;
+    model::continue_text(*trained_.model, trained_.tokenizer, start, sampling, args_.tokens, [&](std::string_view piece) {
+      if (!begin) begin = Clock::now();
       interruptible.check();
-      // A model may have more ids than its tokenizer, for round numbers.
-      const std::int64_t next = pick(logits.narrow(0, 0, trained_.tokenizer.vocab()), sampling, number);
-      const auto token = static_cast<data::Token>(next);
-      if (token == trained_.tokenizer.document_end()) break;
-      const std::string piece = trained_.tokenizer.decode({&token, 1});
       base::print(characters.add(piece));
       text += piece;
       ++speed_.tokens;
-      if (number + 1 < args_.tokens) logits = decoder.feed({&next, 1});
-    }
-    speed_.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    });
+    if (begin) speed_.seconds += std::chrono::duration<double>(Clock::now() - *begin).count();
     return text;
   }
 
@@ -100,20 +93,12 @@ class Writer {
   Speed speed_;
 };
 
-// What the model reads before it continues a text: never nothing.
-std::vector<data::Token> start_of(const std::string& prompt, const data::Tokenizer& tokenizer) {
-  std::vector<data::Token> tokens = tokenizer.encode(prompt);
-  const std::optional<data::Token> first = tokenizer.beginning();
-  if (first || tokens.empty()) tokens.insert(tokens.begin(), first.value_or(tokenizer.document_end()));
-  return tokens;
-}
-
 void write_texts(const SampleArguments& args, const Trained& trained, Writer& writer, const Interruptible& interruptible) {
   for (std::int64_t text = 0; text < args.count; ++text) {
     if (text > 0) base::print("---\n");
     model::Sampling sampling = args.sampling;
     sampling.seed += static_cast<std::uint64_t>(text);
-    writer.write(*args.prompt, start_of(*args.prompt, trained.tokenizer), sampling, interruptible);
+    writer.write(*args.prompt, model::prompt_tokens(*args.prompt, trained.tokenizer), sampling, interruptible);
   }
 }
 
