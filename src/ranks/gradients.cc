@@ -21,6 +21,7 @@ constexpr std::size_t kTravelling = 4;                   // buckets whose buffer
 Gradients::Gradients(World& world, std::vector<at::Tensor> parameters, std::vector<std::vector<Slice>> slices)
     : world_(world),
       parameters_(std::move(parameters)),
+      place_(at::TensorOptions(world.travels_on(parameters_.front().device())).dtype(at::kFloat)),
       slices_(std::move(slices)),
       bucket_of_(parameters_.size()),
       had_none_(parameters_.size()),
@@ -51,9 +52,15 @@ Gradients::Gradients(World& world, std::vector<at::Tensor> parameters, std::vect
 
 Gradients::~Gradients() = default;
 
-std::size_t Gradients::length(std::size_t parameter, int rank) const {
+std::int64_t Gradients::length(std::size_t parameter, int rank) const {
   const Slice& slice = slices_[parameter][static_cast<std::size_t>(rank)];
-  return slice.last - slice.first;
+  return static_cast<std::int64_t>(slice.last - slice.first);
+}
+
+// Of the sums.
+at::Tensor Gradients::slice_of(std::size_t parameter, int rank) const {
+  const Slice& slice = slices_[parameter][static_cast<std::size_t>(rank)];
+  return sums_[parameter].view({-1}).narrow(0, static_cast<std::int64_t>(slice.first), length(parameter, rank));
 }
 
 void Gradients::begin(std::int64_t passes) {
@@ -73,27 +80,26 @@ void Gradients::send(std::size_t bucket) {
   std::vector<std::int64_t> from_lengths, to_lengths;
   for (int rank = 0; rank < world_.ranks(); ++rank) {
     const auto sum = [&](int of) {
-      return std::accumulate(members.begin(), members.end(), std::int64_t{0}, [&](std::int64_t total, std::size_t parameter) {
-        return total + static_cast<std::int64_t>(length(parameter, of));
-      });
+      return std::accumulate(members.begin(), members.end(), std::int64_t{0},
+                             [&](std::int64_t total, std::size_t parameter) { return total + length(parameter, of); });
     };
     from_lengths.push_back(sum(rank));
     to_lengths.push_back(sum(world_.rank()));
   }
   const auto total = [](const std::vector<std::int64_t>& of) { return std::accumulate(of.begin(), of.end(), std::int64_t{0}); };
-  const at::Tensor from = at::empty({total(from_lengths)}, at::kFloat), to = at::empty({total(to_lengths)}, at::kFloat);
-  float* next = from.data_ptr<float>();
+  const at::Tensor from = at::empty({total(from_lengths)}, place_), to = at::empty({total(to_lengths)}, place_);
   for (const std::size_t parameter : members) {
     const at::Tensor& gradient = parameters_[parameter].grad();
     had_none_[parameter] = !gradient.defined();
-    sums_[parameter] = gradient.defined() ? gradient.detach().to(at::kCPU, at::kFloat).contiguous()
-                                          : at::zeros(parameters_[parameter].sizes(), at::kFloat);
+    sums_[parameter] = gradient.defined() ? gradient.detach().to(place_.device(), at::kFloat).contiguous()
+                                          : at::zeros(parameters_[parameter].sizes(), place_);
   }
+  std::int64_t at = 0;
   for (int rank = 0; rank < world_.ranks(); ++rank) {
     for (const std::size_t parameter : members) {
-      const std::size_t count = length(parameter, rank);
-      std::copy_n(sums_[parameter].data_ptr<float>() + slices_[parameter][static_cast<std::size_t>(rank)].first, count, next);
-      next += count;
+      const at::Tensor part = slice_of(parameter, rank);
+      from.narrow(0, at, part.numel()).copy_(part);
+      at += part.numel();
     }
   }
   travelling_.push_back({bucket, to, world_.start(from, from_lengths, to, to_lengths)});
@@ -106,11 +112,11 @@ void Gradients::add_up_first() {
   const std::int64_t own = first.to.numel() / world_.ranks();
   at::Tensor sum = first.to.narrow(0, 0, own);
   for (int rank = 1; rank < world_.ranks(); ++rank) sum.add_(first.to.narrow(0, rank * own, own));
-  const float* next = sum.data_ptr<float>();
+  std::int64_t at = 0;
   for (const std::size_t parameter : buckets_[first.bucket].parameters) {
-    const Slice& slice = slices_[parameter][static_cast<std::size_t>(world_.rank())];
-    std::copy_n(next, slice.last - slice.first, sums_[parameter].data_ptr<float>() + slice.first);
-    next += slice.last - slice.first;
+    const at::Tensor part = slice_of(parameter, world_.rank());
+    part.copy_(sum.narrow(0, at, part.numel()));
+    at += part.numel();
   }
 }
 

@@ -30,7 +30,7 @@ class Gradients {
 
   // A step of so many backward passes begins: gradients travel in the last.
   void begin(std::int64_t passes);
-  // After the last pass: the sums, f32 in memory or on the parameters' device, when all are there. Undefined for a parameter
+  // After the last pass: the sums, f32 on the parameters' device, when all are there. Undefined for a parameter
   // that has a gradient in no rank.
   std::vector<at::Tensor> finish();
 
@@ -48,15 +48,17 @@ class Gradients {
   void arrived(std::size_t parameter);
   void send(std::size_t bucket);
   void add_up_first();
-  std::size_t length(std::size_t parameter, int rank) const;
+  std::int64_t length(std::size_t parameter, int rank) const;
+  at::Tensor slice_of(std::size_t parameter, int rank) const;
 
   World& world_;
   std::vector<at::Tensor> parameters_;
+  at::TensorOptions place_;  // where gradients travel
   std::vector<std::vector<Slice>> slices_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_of_;
   std::vector<char> had_none_;    // no gradient in this rank
-  std::vector<at::Tensor> sums_;  // f32, in memory; own slices of them in the end
+  std::vector<at::Tensor> sums_;  // f32, where they travel; own slices of them in the end
   std::size_t sent_ = 0;          // buckets, always in the same order
   std::deque<Travelling> travelling_;
   std::vector<std::shared_ptr<::torch::autograd::Node>> accumulators_;  // they hold the hooks

@@ -1,172 +1,18 @@
 #include "ranks/world.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <csignal>
 #include <cstring>
-#include <future>
-#include <mutex>
-#include <thread>
 
 #include <ATen/ops/empty.h>
-#include <c10/util/Logging.h>
 #include <fmt/format.h>
-#ifndef USE_C10D_GLOO
-#define USE_C10D_GLOO
-#endif
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <cautious/error.h>
 
 #include "base/text.h"
-#include "ranks/board.h"
+#include "ranks/groups.h"
 #include "ranks/wire.h"
 
 namespace cautious::ranks {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// The board as the store through which Gloo finds its peers.
-class BoardStore : public c10d::Store {
- public:
-  explicit BoardStore(std::shared_ptr<Board> board) : board_(std::move(board)) {}
-
-  void set(const std::string& key, const std::vector<std::uint8_t>& value) override {
-    board_->set(key, std::string(value.begin(), value.end()));
-  }
-  std::vector<std::uint8_t> get(const std::string& key) override {
-    const std::string text = board_->get(key);
-    return {text.begin(), text.end()};
-  }
-  void wait(const std::vector<std::string>& keys) override {
-    for (const std::string& key : keys) board_->get(key);
-  }
-  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override { wait(keys); }
-  bool check(const std::vector<std::string>& keys) override {
-    wait(keys);
-    return true;
-  }
-  std::int64_t add(const std::string&, std::int64_t) override { return unused(); }
-  bool deleteKey(const std::string&) override { return unused() != 0; }
-  std::int64_t getNumKeys() override { return unused(); }
-
- private:
-  [[noreturn]] static std::int64_t unused() { throw Error(Fault::failure, "the board has no such operation"); }
-  std::shared_ptr<Board> board_;
-};
-
-using Work = c10::intrusive_ptr<c10d::Work>;
-using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
-
-}  // namespace
-
-// A transfer in flight. Its tensors live as long.
-class World::Transfer {
- public:
-  Transfer(Work work, std::vector<at::Tensor> tensors) : work_(std::move(work)), tensors_(std::move(tensors)) {}
-
-  Work work_;
-  std::vector<at::Tensor> tensors_;
-  bool ended_ = false;
-};
-
-struct World::Parts {
-  Parts(const Place& place, std::chrono::seconds timeout)
-      : shared_board(std::make_shared<Board>(place, timeout)), board(*shared_board) {
-    std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to ranks that may be gone
-    board.working(0);               // Gloo connects everyone with everyone
-    // Whoever is lost is found by the board; Gloo itself waits as long as it takes.
-    const auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::hours(24 * 365));
-    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(board.own_address()));
-    FLAGS_caffe2_log_level = 3;  // libtorch 2 would print what it throws as well
-    // Gloo would wait for a rank that has left meanwhile; the thread is then left behind, with what it needs.
-    std::promise<Group> made;
-    std::future<Group> ready = made.get_future();
-    std::thread([place, options, store = c10::make_intrusive<BoardStore>(shared_board), promise = std::move(made)]() mutable {
-      try {
-        promise.set_value(c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.ranks, options));
-      } catch (...) {
-        promise.set_exception(std::current_exception());
-      }
-    }).detach();
-    while (ready.wait_for(std::chrono::milliseconds(5)) == std::future_status::timeout) {
-      if (const std::string trouble = board.trouble(); !trouble.empty()) throw Error(Fault::failure, trouble);
-    }
-    try {
-      group = ready.get();
-    } catch (const c10::Error& error) {  // libtorch 2 wraps what the board throws
-      const std::string trouble = board.trouble();
-      throw Error(Fault::failure, trouble.empty() ? base::in_one_line(error.what_without_backtrace()) : trouble);
-    }
-    board.waiting();
-    board.on_trouble([this] {
-      const std::lock_guard lock(mutex);
-      troubled = true;
-      changed.notify_all();
-    });
-    if (!board.trouble().empty()) throw Error(Fault::failure, board.trouble());  // before it could be called
-  }
-  ~Parts() {
-    board.on_trouble({});
-    if (board.trouble().empty()) return;
-    group.release();  // its threads may wait for those who are gone
-  }
-
-  std::shared_ptr<Board> shared_board;
-  Board& board;
-  std::int64_t step = 0;
-  mutable std::mutex mutex;  // of what follows
-  std::condition_variable changed;
-  bool troubled = false;
-  int on_the_way = 0;
-  Clock::time_point since = {};  // when the first of them began
-  Traffic traffic;
-
-  Group group;  // destroyed first: its threads use the rest
-
-  std::shared_ptr<Transfer> watched(Work work, std::vector<at::Tensor> tensors, std::int64_t bytes) {
-    auto transfer = std::make_shared<Transfer>(work, std::move(tensors));
-    {
-      const std::lock_guard lock(mutex);
-      traffic.bytes += bytes;
-      if (on_the_way++ == 0) since = Clock::now();
-    }
-    work->getFuture()->addCallback([this, transfer](c10::ivalue::Future&) {
-      const std::lock_guard lock(mutex);
-      if (--on_the_way == 0) traffic.seconds += seconds_since(since);
-      transfer->ended_ = true;
-      changed.notify_all();
-    });
-    return transfer;
-  }
-
-  // Gloo says which connection broke, the board a moment later which rank.
-  [[noreturn]] void give_up(const std::string& otherwise) {
-    std::unique_lock lock(mutex);
-    changed.wait_for(lock, std::chrono::seconds(3), [this] { return troubled; });
-    lock.unlock();
-    const std::string trouble = board.trouble();
-    throw Error(Fault::failure, trouble.empty() ? otherwise : trouble);
-  }
-
-  void wait(const Transfer& transfer) {
-    const Clock::time_point before = Clock::now();
-    board.waiting();
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return transfer.ended_ || troubled; });
-    const bool ended = transfer.ended_;
-    traffic.waited += seconds_since(before);
-    lock.unlock();
-    if (!ended) give_up("");
-    const auto future = transfer.work_->getFuture();
-    if (future->hasError())
-      give_up("the connection to another rank broke: " + base::in_one_line(future->tryRetrieveErrorMessage()));
-    board.working(step);
-  }
-};
 
 World::World() = default;
 World::World(const Place& place, std::chrono::seconds timeout) : place_(place) {
@@ -280,7 +126,24 @@ std::shared_ptr<World::Transfer> World::start(const at::Tensor& from, const std:
   std::vector<std::int64_t> out = to_lengths, in = from_lengths;  // Gloo empties them
   at::Tensor output = to, input = from;
   const std::int64_t sent = (from.numel() - from_lengths[static_cast<std::size_t>(rank())]) * std::int64_t{sizeof(float)};
-  return parts_->watched(parts_->group->alltoall_base(output, input, out, in), {from, to}, sent);
+  const Work work = parts_->on(from.device(), [&](auto& group) { return group.alltoall_base(output, input, out, in); });
+  return parts_->watched(work, {from, to}, sent);
+}
+
+at::Device World::travels_on(at::Device device) { return parts_ && parts_->carries(device) ? device : at::Device(at::kCPU); }
+
+void World::exchange(const std::vector<at::Tensor>& tensors, const std::vector<int>& owners) {
+  if (!parts_) return;
+  std::vector<std::shared_ptr<Transfer>> transfers;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].numel() == 0) continue;
+    std::vector<at::Tensor> bytes{tensors[i].detach().view({-1}).view(at::kByte)};  // Gloo knows no bf16
+    c10d::BroadcastOptions options;
+    options.rootRank = owners[i];
+    const Work work = parts_->on(bytes[0].device(), [&](auto& group) { return group.broadcast(bytes, options); });
+    transfers.push_back(parts_->watched(work, bytes, owners[i] == rank() ? bytes[0].numel() * (ranks() - 1) : 0));
+  }
+  for (const auto& transfer : transfers) parts_->wait(*transfer);
 }
 
 void World::finish(Transfer& transfer) { parts_->wait(transfer); }

@@ -1,5 +1,5 @@
-// The ranks of a run: one process each, with the same model, that exchange bytes. On libtorch's process group (Gloo); alone, it
-// does nothing and needs nobody.
+// The ranks of a run: one process each, with the same model, that exchange bytes. On libtorch's process groups: Gloo for what
+// is in memory, NCCL for what is on GPUs; alone, it does nothing and needs nobody.
 #pragma once
 
 #include <chrono>
@@ -32,6 +32,10 @@ struct Traffic {
   Traffic operator-(const Traffic& other) const {
     return {bytes - other.bytes, seconds - other.seconds, waited - other.waited};
   }
+  Traffic operator/(std::int64_t steps) const {
+    const auto count = static_cast<double>(steps);
+    return {bytes / steps, seconds / count, waited / count};
+  }
 };
 
 class World {
@@ -53,6 +57,11 @@ class World {
   // For an optimizer, or whoever shares work. The world must outlive it.
   Share share();
   void exchange(std::span<const Piece> pieces, const Share::Prepare& prepare = {});
+
+  // Where tensors of a device travel: there, or, if nothing can carry them from there, in memory. All ranks must ask.
+  at::Device travels_on(at::Device device);
+  // Makes every tensor what its owner has. Contiguous, and where they travel.
+  void exchange(const std::vector<at::Tensor>& tensors, const std::vector<int>& owners);
 
   // One value of every rank.
   template <class T>

@@ -22,7 +22,7 @@
 namespace cautious::train {
 namespace {
 
-// Whole tensors are dealt to the ranks, the largest first. What crosses between ranks goes through memory.
+// Whole tensors are dealt to the ranks, the largest first. What crosses between ranks goes through memory unless NCCL has it.
 class DeviceStepper final : public Stepper {
  public:
   DeviceStepper(const run::RunConfig& config, const Parameters& parameters, ranks::World& world);
@@ -114,6 +114,8 @@ void DeviceStepper::exchange_tallies() {
 
 void DeviceStepper::exchange_values() {
   if (world_.ranks() == 1) return;
+  const at::Device device = parameters_.tensors.front().device();
+  if (world_.travels_on(device) == device) return world_.exchange(parameters_.tensors, owners_);
   std::vector<at::Tensor> copies;
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < owners_.size(); ++i) {

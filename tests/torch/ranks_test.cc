@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cautious/error.h>
@@ -142,6 +143,28 @@ TEST(World, EveryPieceIsItsOwnersEverywhere) {
       EXPECT_GT(world.traffic().bytes, 0);
     });
   }
+}
+
+// As on GPUs, where NCCL carries them.
+TEST(World, EveryTensorIsItsOwnersEverywhere) {
+  meet(3, [](ranks::World& world) {
+    ASSERT_EQ(world.travels_on(at::kCPU), at::Device(at::kCPU));
+    ASSERT_EQ(world.travels_on(at::kLazy), at::Device(at::kCPU));
+    const auto value = [](int owner, at::ScalarType type, at::IntArrayRef shape) {
+      return at::arange(at::empty(shape).numel()).add(100 * owner + 1).to(type).view(shape);
+    };
+    std::vector<at::Tensor> tensors, wanted;
+    std::vector<int> owners;
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kLong}) {
+      for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{}, {7}, {30, 40}, {0, 3}}) {
+        owners.push_back(static_cast<int>(tensors.size()) % 3);
+        wanted.push_back(value(owners.back(), type, shape));
+        tensors.push_back(owners.back() == world.rank() ? wanted.back().clone() : at::zeros_like(wanted.back()));
+      }
+    }
+    world.exchange(tensors, owners);
+    for (std::size_t i = 0; i < tensors.size(); ++i) EXPECT_TRUE(at::equal(tensors[i], wanted[i])) << i << world.rank();
+  });
 }
 
 TEST(World, WhoDisagreesIsNamedEverywhere) {
