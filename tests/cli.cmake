@@ -1,5 +1,5 @@
 # The programs from end to end: replays against numpy, training, studies, the laboratory, bad input.
-foreach(part replay bad_input command workers)
+foreach(part replay bad_input command workers manual)
   cautious_script(cli.${part} fast cli/${part}_test.py $<TARGET_FILE:cautious_program>)
 endforeach()
 cautious_script(cli.lab lab cli/lab_test.py $<TARGET_FILE:cautious_program>)
