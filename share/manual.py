@@ -132,10 +132,13 @@ class Values:
 def keys(program):
     """{"--optimizer.name": (values, meaning)}: every key that a run may have, whatever its task, rule and decay."""
     text = program.says("train", "--print-config")
+    if not text:
+        return {}
+    rules, decays = (choices(re.search(rf"^\[optimizer\]\n(?:.+\n)*?# {key} = .*\| (.*)$", text, re.M)[1])
+                     for key in ("name", "decay"))
     runs = [["train"], ["train", "--preset", "vit-nano-4"], ["finetune"]]
-    for key in ("name", "decay"):
-        listed = re.search(rf"^\[optimizer\]\n(?:.+\n)*?# {key} = .*\| (.*)$", text, re.M)
-        runs += [["train", f"--optimizer.{key}={value}"] for value in choices(listed[1])] if listed else []
+    for i in range(max(len(rules), len(decays))):  # each of them once
+        runs.append(["train", f"--optimizer.name={rules[i % len(rules)]}", f"--optimizer.decay={decays[i % len(decays)]}"])
     found = {}
     for run in runs:
         section = ""
