@@ -42,7 +42,10 @@ string(APPEND CAUTIOUS_PC_PRIVATE " -Wl,-rpath,${folder} ${threads} -lstdc++ -lm
 configure_file(${PROJECT_SOURCE_DIR}/cmake/cautious.pc.in ${PROJECT_BINARY_DIR}/cautious.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/cautious.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/share/cautious.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${PROJECT_SOURCE_DIR}/share/cautious.bash
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cautious)
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(CAUTIOUS_DEVELOPER)  # the target `manual`
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
+  install(FILES ${PROJECT_BINARY_DIR}/manual/cautious.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME cautious OPTIONAL)
+endif()

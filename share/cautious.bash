@@ -1,33 +1,44 @@
-# Bash completion for `cautious`: verbs, options, names and configuration keys as the program itself lists them.
-_cautious_keys() {
-  cautious train --print-config 2>/dev/null |
-    awk '/^\[/ {section = substr($1, 2, length($1) - 2)} /^(# )?[a-z_0-9]+ =/ {sub(/^# /, ""); print "--" section "." $1 "="}'
-}
-# The names that a verb takes as an argument, if it has a list of them.
-_cautious_names() {
-  case "$1 $2" in
-    "data get") cautious data list 2>/dev/null | awk 'NR > 1 {print $1}' ;;
-    "lab toy") sed -nE 's/^  PROBLEM +(.*), or a file .*/\1/p' <<<"$3" | tr -d , ;;
-    "reproduce "*) cautious reproduce --list 2>/dev/null | awk '$2 ~ /^[0-9]+$/ {print $1}' ;;
-  esac
-}
+# Completion for `cautious` in bash; in zsh after `autoload -U +X bashcompinit && bashcompinit`. No program is started: the
+# table is what the programs say of themselves, put in by share/manual.py when they are built.
+#   VERB: verbs below it. VERB OPTIONS, VERB ARGUMENT, VERB --option, KEY --section.key: what can stand there, names first, then
+#   @file or @dir for those, and @list where commas separate several names.
+typeset -gA _cautious_table
+_cautious_table=(
+  # TABLE
+)
 _cautious() {
-  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} words=() help i
-  for ((i = 1; i < COMP_CWORD; ++i)); do [[ ${COMP_WORDS[i]} == -* ]] || words+=("${COMP_WORDS[i]}"); done
-  help=$(cautious "${words[@]:0:2}" --help 2>/dev/null || cautious "${words[@]:0:1}" --help 2>/dev/null)
-  if [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "$(grep -oE '^  (-[a-z],)?--[a-z0-9_-]+' <<<"$help" | grep -oE -e '--[a-z0-9_-]+')" -- "$word"))
-    if [[ ${#COMPREPLY[@]} == 0 && ${words[0]-} =~ ^(train|finetune)$ ]]; then
-      COMPREPLY=($(compgen -W "$(_cautious_keys)" -- "$word"))
+  local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]} verb= front= key names i
+  # bash splits --key=value at the '=', zsh does not
+  if [[ $word == "=" ]]; then word=
+  elif [[ $option == "=" ]]; then option=${COMP_WORDS[COMP_CWORD-2]}
+  elif [[ $word == --*=* ]]; then option=${word%%=*} front=${word%%=*}= word=${word#*=}
+  fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    key=${COMP_WORDS[i]}
+    if [[ $verb == launch && ( $key == train || $key == finetune ) ]]; then verb=$key
+    elif [[ " ${_cautious_table[$verb VERBS]-} " == *" $key "* ]]; then verb=${verb:+$verb }$key
+    fi
+  done
+  key="$verb $option"
+  [[ $option == --*.* ]] && key="KEY $option"
+  if [[ -n ${_cautious_table[$key]+there} && $option == -* ]]; then
+    names=${_cautious_table[$key]}
+  elif [[ $word == -* ]]; then
+    names=${_cautious_table[$verb OPTIONS]-}
+    if [[ $word == --*.* && ( $verb == train || $verb == finetune || $verb == compare ) ]]; then
+      names=${_cautious_table[KEYS]-}
       compopt -o nospace 2>/dev/null
     fi
-  elif [[ $previous == --scale ]]; then
-    COMPREPLY=($(compgen -W "quick day full" -- "$word"))
   else
-    [[ $previous == -* ]] ||
-      COMPREPLY=($(compgen -W "$(awk '/^(Verbs|Subcommands):/ {on = 1; next} /^$/ {on = 0} on {print $1}' <<<"$help"
-                                 _cautious_names "${words[0]-}" "${words[1]-}" "$help")" -- "$word"))
-    ((${#COMPREPLY[@]})) || COMPREPLY=($(compgen -f -- "$word"))
+    names="${_cautious_table[$verb VERBS]-} ${_cautious_table[$verb ARGUMENT]-}"
+    [[ $verb == launch ]] && names="train finetune"
   fi
+  [[ $names == *@list* && $word == *,* ]] && front+=${word%,*}, word=${word##*,}
+  COMPREPLY=($(compgen -P "$front" -W "${names%%@*}" -- "$word"))
+  if [[ $names == *@file* ]]; then COMPREPLY+=($(compgen -P "$front" -f -- "$word"))
+  elif [[ $names == *@dir* ]]; then COMPREPLY+=($(compgen -P "$front" -d -- "$word"))
+  fi
+  [[ $names == *@[fd]i* ]] && compopt -o filenames 2>/dev/null
+  return 0
 }
-complete -o filenames -F _cautious cautious
+complete -F _cautious cautious

@@ -2,6 +2,7 @@
 foreach(part replay bad_input command workers)
   cautious_script(cli.${part} fast cli/${part}_test.py $<TARGET_FILE:cautious_program>)
 endforeach()
+cautious_script(cli.manual program cli/manual_test.py $<TARGET_FILE:cautious_program>)
 cautious_script(cli.lab lab cli/lab_test.py $<TARGET_FILE:cautious_program>)
 if(CAUTIOUS_TORCH)
   foreach(part train_program train train_errors reliability log_command launch ranks device import finetune export image

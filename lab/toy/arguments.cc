@@ -52,9 +52,9 @@ Point point(const std::string& text) {
 void ToyArguments::add_to(CLI::App& app) {
   app.footer(kToyExamples);
   const auto names = choices();
-  app.add_option(
-         "PROBLEM", problem_,
-         fmt::format("{}, or a file with f and start (default: all)", base::join(std::span<const std::string_view>(names))))
+  app.add_option("PROBLEM", problem_,
+                 fmt::format("Function; valid: {}; or a file with f and start (default: all)",
+                             base::join(std::span<const std::string_view>(names))))
       ->type_name("");
   const ToyOptions usual;
   const auto option = [&](const std::string& name, const char* type, const std::string& help) {
@@ -76,7 +76,8 @@ void ToyArguments::add_to(CLI::App& app) {
   number("beta2", "Coefficient of the second moment of the usual arms", usual.beta2, kMomentum);
   number("eps", "Added to the denominator by the usual arms", usual.eps, kFraction);
   number("steps", "Steps of every arm", static_cast<double>(usual.steps), kToySteps);
-  option("schedule", "NAME", base::join(names_of(ScheduleKind{})) + " (default: cosine)");
+  option("schedule", "NAME",
+         fmt::format("Course of the learning rate; valid: {} (default: cosine)", base::join(names_of(ScheduleKind{}))));
   option("start", "X1,X2,...", "Start of all arms (default: the problem's own)");
 }
 

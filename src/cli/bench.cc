@@ -183,7 +183,10 @@ void add_bench_polar(CLI::App& bench, Verb& chosen) {
       ->delimiter(',')
       ->type_name("NUMBERS")
       ->expected(1, 64);
-  polar->add_option("--schedule", arguments->schedule, "Newton-Schulz coefficients (default: paper)")->type_name("NAME");
+  polar
+      ->add_option("--schedule", arguments->schedule,
+                   fmt::format("Newton-Schulz coefficients; valid: {} (default: paper)", base::join(names_of(NewtonSchulz{}))))
+      ->type_name("NAME");
   polar
       ->add_option("--rounds", arguments->grid.rounds,
                    "Interleaved rounds, the median of which is reported; valid: [1, 1000] (default: 5)")
@@ -214,13 +217,15 @@ CLI::App& add_bench(CLI::App& app, Verb& chosen) {
   };
   step->add_flag("--json", arguments->json, "One JSON object per line on standard output");
   list("--scenarios", arguments->grid.scenarios, "NAMES",
-       "Among flat, gpt2-small, 1000x160, norms, bf16, aliased, denormal (default: all; up to ten minutes, 6 GB)");
+       "Sets of tensors; valid: flat, gpt2-small, 1000x160, norms, bf16, aliased, denormal (default: all; up to ten minutes, 6 "
+       "GB)");
   list("--sizes", arguments->sizes, "NUMBERS",
-       "Numbers of coordinates, but of gpt2-small and 1000x160 (default: the scenario's; flat: 1e4,1e6,3e7,1e8)");
+       "Numbers of coordinates; gpt2-small and 1000x160 have their own (default: the scenario's; flat: 1e4,1e6,3e7,1e8)");
   list("--threads", arguments->grid.threads, "NUMBERS", "Thread counts (default: 1,2)");
-  list("--optimizers", arguments->grid.optimizers, "NAMES", "Among sgdm, adamw, lion (default: the scenario's; flat: all)");
+  list("--optimizers", arguments->grid.optimizers, "NAMES",
+       "Recipes; valid: sgdm, adamw, lion (default: the scenario's; flat: all)");
   step->add_option("--pages", arguments->pages,
-                   "Pages of x and g, for the limit too: small (what malloc gives) or huge (default: small)")
+                   "Pages of x and g, for the limit too; small are what malloc gives; valid: small, huge (default: small)")
       ->type_name("NAME");
   step->add_option("--rounds", arguments->grid.rounds,
                    "Interleaved rounds, four times as many up to 4e6 coordinates; valid: [1, 1000] (default: 31)")

@@ -237,7 +237,7 @@ int bench_scale(const ScaleArguments& args) {
 
 void add_bench_scale(CLI::App& bench, Verb& chosen) {
   const auto args = std::make_shared<ScaleArguments>();
-  CLI::App& verb = *bench.add_subcommand("scale", "Training with several processes on this machine against one.");
+  CLI::App& verb = *bench.add_subcommand("scale", "Measure training with several processes on this machine next to one.");
   verb.footer(
       "  cautious bench scale\n"
       "  cautious bench scale --preset nano-1m --ranks 2,4 --json\n"
@@ -247,13 +247,13 @@ void add_bench_scale(CLI::App& bench, Verb& chosen) {
       "which bytes were on their way, as part of a weak step; hidden: the part of it in which the first rank had work.\n"
       "least: 2 (n - 1) / n x 4 bytes x parameters, which a rank must send for gradients and parameters.");
   verb.add_flag("--json", args->json, "One JSON object per line on standard output");
-  verb.add_option("--preset", args->preset, "Model")->type_name("NAME")->capture_default_str();
-  verb.add_option("--ranks", args->ranks, "Numbers of ranks (default: 2)")
+  verb.add_option("--preset", args->preset, "Model, a preset of cautious train")->type_name("NAME")->capture_default_str();
+  verb.add_option("--ranks", args->ranks, "Numbers of processes (default: 2)")
       ->delimiter(',')
       ->type_name("NUMBERS")
       ->expected(1, 16);
-  verb.add_option("--threads", args->threads, "Threads of each")->type_name("NUMBER")->capture_default_str();
-  verb.add_option("--batch", args->batch, "Sequences per rank and step")->type_name("NUMBER")->capture_default_str();
+  verb.add_option("--threads", args->threads, "Threads of each process")->type_name("NUMBER")->capture_default_str();
+  verb.add_option("--batch", args->batch, "Sequences per process and step")->type_name("NUMBER")->capture_default_str();
   verb.add_option("--rounds", args->rounds, "Interleaved rounds, the median of which is reported")
       ->type_name("NUMBER")
       ->capture_default_str();

@@ -110,15 +110,17 @@ void add_compare(CLI::App& app, Verb& chosen) {
   CLI::App& verb = *app.add_subcommand("compare", "Compare cautious with plain weight decay on your data, with controls.");
   verb.footer(kCompareExamples);
   study::Comparison& comparison = args->comparison;
-  verb.add_option("--optimizer", comparison.optimizer, "sgd, sgdm, adam, adamw, adamc, lion, lion-k, muon (default: adamw)")
+  verb.add_option("--optimizer", comparison.optimizer,
+                  fmt::format("Its rule; valid: {} (default: adamw)", base::join(recipe_names())))
       ->type_name("NAME");
   verb.add_option("--data", comparison.data, "Text to train on: a file, a folder or a known set (default: gcide)")
       ->type_name("PATH");
-  verb.add_option("--preset", comparison.preset, "The model (default: nano-300k)")->type_name("NAME");
+  verb.add_option("--preset", comparison.preset, "The model, a preset of cautious train (default: nano-300k)")
+      ->type_name("NAME");
   verb.add_option("--command", args->program, "A training program of your own that makes the runs, instead of a model of ours")
       ->type_name("LINE");
-  verb.add_option("--seeds", args->seeds, "Seeds that the arms are judged on, matched (default: 8)")->type_name("N");
-  verb.add_option("--tune-seeds", args->tune_seeds, "Further seeds, on which lambda and lr are chosen (default: 2)")
+  verb.add_option("--seeds", args->seeds, "Number of matched seeds that the arms are judged on (default: 8)")->type_name("N");
+  verb.add_option("--tune-seeds", args->tune_seeds, "Number of further seeds, on which lambda and lr are chosen (default: 2)")
       ->type_name("N");
   verb.add_option(
           "--lambdas", args->lambdas,

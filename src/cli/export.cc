@@ -96,12 +96,12 @@ void add_export(CLI::App& app, Verb& chosen) {
   verb.add_option("--format", args->format, "gguf: one file; hf: a folder with config.json and safetensors")
       ->required()
       ->type_name("hf|gguf");
-  verb.add_option("--type", args->type, "Of the matrices; q8_0, 8 bits in blocks of 32, is GGUF's alone")
+  verb.add_option("--type", args->type, "Type of the matrices; q8_0, 8 bits in blocks of 32, is for gguf only")
       ->type_name("f32|f16|bf16|q8_0")
       ->capture_default_str();
   verb.add_option("--out", args->out, "File or folder to write; must not exist")->required()->type_name("PATH");
-  verb.add_flag("--merge", args->merge, "Of an adapter: add it to its base");
-  verb.add_flag("--quiet", args->quiet, "Show no progress");
+  verb.add_flag("--merge", args->merge, "Add an adapter to its base model and write the sum");
+  verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([args, &chosen] { chosen = [args] { return run_export(*args); }; });
 }
 

@@ -73,10 +73,12 @@ void add_launch(CLI::App& app, Verb& chosen) {
       "\n"
       "The run is the same as that of one process: the same files, and the same numbers up to the order of sums. On several\n"
       "machines, torchrun or srun starts 'cautious train' instead (docs/scale.md).");
-  verb.add_option("-n,--ranks", args->ranks, "Processes; each has its part of every batch and of the optimizer's state")
+  verb.add_option("-n,--ranks", args->ranks,
+                  "Number of processes; each has its share of every batch and of the optimizer's state")
       ->type_name("NUMBER")
       ->capture_default_str();
-  verb.add_option("--port", args->port, "Where they meet on 127.0.0.1; 0: a free one")->type_name("NUMBER");
+  verb.add_option("--port", args->port, "Port on 127.0.0.1 where they meet; 0 picks a free one (default: 0)")
+      ->type_name("NUMBER");
   verb.prefix_command();
   verb.callback([args, &verb, &chosen] { chosen = [args, &verb] { return launch(*args, verb.remaining()); }; });
 }

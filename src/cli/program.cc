@@ -23,39 +23,12 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "linear/blas.h"
 #include "run/config.h"
 #include "run/provenance.h"
 
 namespace cautious::cli {
 namespace {
-
-// Help texts with the examples first: a verb's footer() holds its examples.
-class ExamplesFirst : public CLI::Formatter {
- public:
-  ExamplesFirst();
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
-  std::string make_description(const CLI::App* app) const override;
-  std::string make_footer(const CLI::App*) const override { return {}; }
-};
-
-ExamplesFirst::ExamplesFirst() {
-  column_width(28);
-  label("Positionals", "Arguments");
-  label("SUBCOMMAND", "VERB");
-  label("REQUIRED", "(required)");
-}
-
-std::string ExamplesFirst::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  std::string text = Formatter::make_help(app, std::move(name), mode);
-  for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n")) text.erase(at, 1);
-  while (text.ends_with("\n\n")) text.pop_back();
-  return text;
-}
-
-std::string ExamplesFirst::make_description(const CLI::App* app) const {
-  const std::string examples = app->get_footer();
-  return app->get_description() + (examples.empty() ? "\n\n" : "\n\nExamples:\n" + examples + "\n\n");
-}
 
 const CLI::App& deepest(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
@@ -88,12 +61,15 @@ std::string first_extra(const CLI::App& app) {
   return option != extras.end() ? *option : extras.empty() ? "" : extras.front();
 }
 
-// "; see 'cautious replay --help'" for the verb that the command line got to.
-std::string next_command(const CLI::App& app) {
+// "; see 'cautious replay --help'" for the verb.
+std::string see_help(const CLI::App& verb) {
   std::string name;
-  for (const CLI::App* at = &deepest(app); at != nullptr; at = at->get_parent()) name = at->get_name() + " " + name;
+  for (const CLI::App* at = &verb; at != nullptr; at = at->get_parent()) name = at->get_name() + " " + name;
   return fmt::format("; see '{}--help'", name);
 }
+
+// The same for the one that the command line got to.
+std::string next_command(const CLI::App& app) { return see_help(deepest(app)); }
 
 // The parser's message about a value, in our words.
 std::string conversion(const std::string& message) {
@@ -158,7 +134,7 @@ std::vector<std::string> spelled(const CLI::App& app, int argc, char** argv) {
       const auto same = std::ranges::find(names, hyphenated(name), hyphenated);
       if (same != names.end()) name = *same;
       if (same != names.end() && equal + 1 == argument.size()) {
-        throw Error(Fault::usage, fmt::format("{} is empty; give it a value", name));
+        throw Error(Fault::usage, fmt::format("{} is empty; give it a value{}", name, see_help(*verb)));
       }
     }
     argument.replace(0, equal, name);
@@ -193,7 +169,7 @@ int show(const std::string& text) {
 
 int run(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
   CLI::App app("Train neural networks with cautious weight decay, and find out whether it helps.", "cautious");
-  app.formatter(std::make_shared<ExamplesFirst>());
+  app.formatter(help_format());
   app.set_version_flag("--version", "cautious " CAUTIOUS_VERSION, "Print the version");
   app.set_help_flag("--help,-h", "Print this help");
   app.require_subcommand(1);
@@ -207,12 +183,12 @@ int run(int argc, char** argv, const char* examples, const std::function<void(CL
     if (argc == 1) return show(app.help());
     app.parse(std::move(arguments));
   } catch (const Error& error) {
-    return complain(kUsage, error.what() + next_command(app));
+    return complain(kUsage, error.what());
   } catch (const CLI::CallForHelp&) {
     return show(app.help());
   } catch (const CLI::CallForVersion&) {
     const run::Provenance here = run::provenance();
-    return show(fmt::format("cautious " CAUTIOUS_VERSION "\ncommit {}, {}\n", here.git, here.compiler));
+    return show(fmt::format("cautious " CAUTIOUS_VERSION "\ncommit {}, {}, {}\n", here.git, here.compiler, blas_text()));
   } catch (const CLI::ParseError& error) {
     return complain(kUsage, explain(app, error) + next_command(app));
   }
@@ -287,6 +263,11 @@ std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& ver
     result.emplace_back(key, value);
   }
   return result;
+}
+
+std::string blas_text() {
+  const std::string all = linear::blas_name();
+  return all.substr(0, all.find(' ', std::min(all.find(' '), all.size() - 1) + 1));
 }
 
 std::string one_line(std::string_view text) {

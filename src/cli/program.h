@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,11 +12,18 @@
 
 #include "cli/verbs.h"
 
+namespace CLI {
+class FormatterBase;
+}
+
 namespace cautious::cli {
 
 // Builds the command line with `add_verbs` and `examples`, parses it and runs the chosen verb. Returns the exit code:
 // 0 done, 1 the machine failed, 2 the command line, 3 the data, 130/143 interrupted.
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs);
+
+// How help is laid out (help.cc).
+std::shared_ptr<CLI::FormatterBase> help_format();
 
 // The exit code of an Error.
 int code_of(Fault fault);
@@ -28,6 +36,9 @@ std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& ver
 
 // The text without line breaks or other control characters.
 std::string one_line(std::string_view text);
+
+// Which BLAS multiplies matrices, and its version: "OpenBLAS 0.3.21".
+std::string blas_text();
 
 // CPU, cores and compiler, for the heads of benchmarks.
 std::string machine_line();

@@ -70,7 +70,10 @@ std::vector<std::pair<std::string, Meanings>> all_fields() {
 std::string help_of(const Meanings& meanings) {
   const FieldInfo& first = meanings.front().field;
   std::string text = fmt::format("{}; valid: {}", first.help, first.valid);
-  if (meanings.size() == 1) return fmt::format("{}; default: {} ({})", text, first.value, base::join(meanings.front().owners));
+  if (meanings.size() == 1) {
+    return fmt::format("{} (default: {}; {})", text, first.value.empty() ? "none" : first.value,
+                       base::join(meanings.front().owners));
+  }
   for (const Meaning& meaning : meanings) {
     const std::string own = meaning.field.help == first.help ? "" : ": " + meaning.field.help;
     text += fmt::format("\n  {} for {}{}", meaning.field.value, base::join(meaning.owners), own);
@@ -81,7 +84,7 @@ std::string help_of(const Meanings& meanings) {
 }  // namespace
 
 void RecipeOptions::add_to(CLI::App& app) {
-  app.add_option("--optimizer", optimizer_, "Recipe: " + base::join(recipe_names()))
+  app.add_option("--optimizer", optimizer_, "Recipe; valid: " + base::join(recipe_names()))
       ->required()
       ->group(kGroup)
       ->type_name("NAME");

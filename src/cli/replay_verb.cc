@@ -242,9 +242,9 @@ void add_replay(CLI::App& app, Verb& chosen) {
   option("density_trace", "FILE", "Files", "Densities for decay random: the tensor 'ratio' of an earlier replay");
   option("lr", "NUMBER", "Schedule", "Learning rate of every step; valid: [0, inf)");
   option("lr_max", "NUMBER", "Schedule", "Peak of the schedule, for the couplings (default: the largest learning rate)");
-  option(
-      "wd_schedule", "NAME", "Schedule",
-      "Schedule of the weight decay, from factor 1 to --wd_final: " + base::join(names_of(Curve{})) + " (default: constant)");
+  option("wd_schedule", "NAME", "Schedule",
+         fmt::format("Schedule of the weight decay, from factor 1 to --wd_final; valid: {} (default: constant)",
+                     base::join(names_of(Curve{}))));
   option("wd_final", "NUMBER", "Schedule", "Final factor on the weight decay (default: 0)");
   for (const FieldInfo& field : option_fields({})) {
     option(field.name, field.kind == FieldKind::choice ? "NAME" : "NUMBER", "Arithmetic",

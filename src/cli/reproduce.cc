@@ -174,10 +174,12 @@ void add_reproduce(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<ReproduceArguments>();
   CLI::App& verb = *app.add_subcommand("reproduce", "Reproduce the paper's figures and tables at the scale of this machine.");
   verb.footer(kReproduceExamples);
-  verb.add_option("NAME", args->name, "A figure or table by its name in --list, or one of its plans")->type_name("");
+  verb.add_option("NAME", args->name, "A figure or table, as printed by 'cautious reproduce --list', or one of its plans")
+      ->type_name("");
   verb.add_flag("--list", args->list, "List names, numbers of runs and estimated times");
-  verb.add_option("--scale", args->scale,
-                  "quick: minutes; day: overnight; full: the paper's own, printed but not run (default: quick)")
+  verb.add_option(
+          "--scale", args->scale,
+          "Minutes, overnight, or the paper's own, which is printed but not run; valid: quick, day, full (default: quick)")
       ->type_name("SCALE");
   verb.add_option("--data", args->data, "Train on this text instead of the plan's: a file, a folder or a known set")
       ->type_name("PATH");

@@ -107,8 +107,8 @@ base::LiveLine live_line(const TokenizeArguments& args) {
 void summarize(const TokenizeArguments& args, std::int64_t documents, std::int64_t tokens, std::int64_t bytes,
                const std::string& where) {
   if (args.quiet) return;
-  base::tell(fmt::format("{} documents, {} tokens including end-of-document tokens, {} bytes, {:.3f} bytes per token{}\n",
-                         documents, tokens, bytes,
+  base::tell(fmt::format("{} document{}, {} tokens including end-of-document tokens, {} bytes, {:.3f} bytes per token{}\n",
+                         documents, documents == 1 ? "" : "s", tokens, bytes,
                          tokens > documents ? static_cast<double>(bytes) / static_cast<double>(tokens - documents) : 0, where));
 }
 
@@ -116,12 +116,14 @@ int train(const TokenizeArguments& args) {
   const Interruptible interruptible;
   const data::BpeTraining training{base::to_integer("vocab", args.vocab, data::kBpeVocab), threads_of(args),
                                    reading_of(args, [&] { interruptible.check(); })};
+  base::AtomicFile file(args.out);  // before the work
   base::LiveLine line = live_line(args);
   const data::Tokenizer tokenizer = data::train_bpe(paths_of(args), training, [&](const char* stage, double fraction) {
     interruptible.check();
     line.show_fraction(fraction, stage);
   });
-  base::write_atomically(args.out, tokenizer.to_json());
+  file.write(tokenizer.to_json());
+  file.commit();
   line.finish();
   if (!args.quiet)
     base::tell(fmt::format("wrote {}: {} tokens, fingerprint {}\n", args.out, tokenizer.vocab(), tokenizer.fingerprint()));
@@ -198,9 +200,9 @@ void add_tokenize(CLI::App& app, Verb& chosen) {
       ->type_name("");
   const auto* tokenizer =
       verb.add_option("--tokenizer", args->tokenizer,
-                      "bytes; a tokenizer.json; r50k_base, p50k_base, cl100k_base or o200k_base as .tiktoken;\n"
-                      "a folder with a tokenizer.json or with GPT-2's encoder.json and vocab.bpe; or a fetched one: gpt2-bpe,\n"
-                      "r50k_base, p50k_base, cl100k_base, o200k_base")
+                      "A tokenizer.json; r50k_base, p50k_base, cl100k_base or o200k_base as .tiktoken;\n"
+                      "a folder with a tokenizer.json or with GPT-2's encoder.json and vocab.bpe; or a name, all\n"
+                      "but bytes once fetched; valid: bytes, gpt2-bpe, r50k_base, p50k_base, cl100k_base, o200k_base")
           ->type_name("NAME");
   const auto* out = verb.add_option("--out", args->out,
                                     "File to write: tokens, or the tokenizer.json of --train; an existing file is replaced")
@@ -216,7 +218,7 @@ void add_tokenize(CLI::App& app, Verb& chosen) {
                                   "(default: 4096)",
                                   to_string(data::kBpeVocab)))
           ->type_name("NUMBER");
-  verb.add_option("--threads", args->threads, "Threads; the output does not depend on it (default: 0, all cores)")
+  verb.add_option("--threads", args->threads, "Threads; 0 means one per core; the output does not depend on it (default: 0)")
       ->type_name("NUMBER");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([=, &chosen] {

@@ -71,9 +71,13 @@ std::string in_words(const Files& files) {
 // `name`: what the user knows the tokenizer as.
 void check_tokenizer(const Tokens& tokens, const Tokenizer& tokenizer, const char* name) {
   const std::string file = tokens.path().string();
-  if (!tokens.tokenizer().empty() && tokens.tokenizer() != tokenizer.fingerprint())
-    throw Error(Fault::data, fmt::format("{}: made with another tokenizer ({:.8}...) than {} ({:.8}...)", file,
-                                         tokens.tokenizer(), name, tokenizer.fingerprint()));
+  if (!tokens.tokenizer().empty() && tokens.tokenizer() != tokenizer.fingerprint()) {
+    const bool bytes = tokenizer.fingerprint() == Tokenizer::bytes().fingerprint();
+    throw Error(Fault::data,
+                fmt::format("{}: made with another tokenizer ({:.8}...) than {} ({:.8}...{}); give the one that it "
+                            "was made with, or the text",
+                            file, tokens.tokenizer(), name, tokenizer.fingerprint(), bytes ? ", bytes" : ""));
+  }
   if (tokens.largest() >= tokenizer.vocab())
     throw Error(Fault::data, fmt::format("{}: has token {}, but {} has a vocabulary of {}", file, tokens.largest(), name,
                                          tokenizer.vocab()));

@@ -17,6 +17,7 @@
 
 #include "base/atomic_file.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "base/utf8_stream.h"
 #include "data/mixture.h"
 #include "data/sampler.h"
@@ -69,10 +70,13 @@ class CorpusSource : public TextSource {
   CorpusSource(const run::RunConfig& config, run::RunData data)
       : data_(std::move(data)),
         length_(run::sequence_length(config)),
-        evaluation_{
-            &data_.corpus.validation,
-            data::fixed_windows(data_.corpus.validation, length_, std::max<std::int64_t>(1, config.eval.tokens / length_)),
-            length_, data_.tokenizer.lengths()},
+        evaluation_{&data_.corpus.validation,
+                    base::with_context(fmt::format("the validation data, {}", data_.corpus.split),
+                                       [&] {
+                                         return data::fixed_windows(data_.corpus.validation, length_,
+                                                                    std::max<std::int64_t>(1, config.eval.tokens / length_));
+                                       }),
+                    length_, data_.tokenizer.lengths()},
         streams_(streams_of(data_.corpus)),
         mixture_(streams_, weights_of(data_.corpus), length_, config.train.seed) {}
 

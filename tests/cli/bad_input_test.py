@@ -84,7 +84,7 @@ class BadInput(unittest.TestCase):
                 (["unknown option '--betta1'; did you mean '--beta1'; see", "see 'cautious replay --help'"], *ADAMW, "--betta1", 0.9),
                 (["weight_decay is '-0.1'"], *ADAMW, "--weight-decay=-0.1"),
                 (["--lr is given twice"], *ADAMW, "--lr", 1),
-                (["--decay is empty"], *ADAMW, "--decay="),
+                (["--decay is empty", "see 'cautious replay --help'"], *ADAMW, "--decay="),
                 (["no field of adam", "'beta'", "choices: beta1, beta2, eps"], *ADAMW, "--beta", 0.9),
                 (["no field of adam", "'density'"], *ADAMW, "--density", 0.9),
                 (["no coupling named 'corected'", "'corrected'"], *ADAMW, "--coupling", "corected"),
@@ -266,6 +266,7 @@ class BadInput(unittest.TestCase):
                         safetensors('{"x":{"dtype":"F99","shape":[1],"data_offsets":[0,8]}}', bytes(8)),
                         safetensors("[" * 100000), safetensors("not json"), safetensors('{"a\\nb":1}')):
             self.refused_trace([], content)
+        self.refused_trace(["not a safetensors file"], b"Some plain text, a few words long.\n")
         self.trace.unlink()
         self.refused_replay(DATA, [str(self.trace)], *ADAMW)
         self.trace.mkdir()
@@ -296,7 +297,7 @@ class BadInput(unittest.TestCase):
         for word in ("--beta1", "0.999", "1e-08", "0.0001", "--fraction", "layerwise", "default: nearest", "corrected"):
             self.assertIn(word, done.stdout)
         done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
-        self.assertRegex(done.stdout, r"^cautious \d+\.\d+\.\d+\ncommit \S+, .+\n$")
+        self.assertRegex(done.stdout, r"^cautious \d+\.\d+\.\d+\ncommit \S+, .+, \S*BLAS\S*( [\d.]+)?\n$")
         for one, same in ((["version"], ["--version"]), ([], ["--help"]), (["help"], ["--help"]), (["help", "replay"], ["replay", "--help"])):
             texts = [subprocess.run([PROGRAM, *words], capture_output=True, text=True).stdout for words in (one, same)]
             self.assertEqual(*texts)

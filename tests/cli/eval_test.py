@@ -143,6 +143,9 @@ class Evaluation(Training):
         plain, beside, overlapping = results
         self.assertEqual([r["targets"] for r in results], [2 * 128, 301, 301])  # every one but the first byte, and the end
         self.assertEqual([r["stride"] for r in results], [128, 128, 40])
+        self.assertEqual([r["tokens"] for r in results], [302] * 3)
+        self.assertAlmostEqual(plain["perplexity"], math.exp(plain["loss"]))
+        self.refused(2, ["--field", "--tasks"], "eval", model, "--data", self.data, "--tasks", "piqa", "--field", "x")
         self.assertLess(overlapping["loss"], beside["loss"])  # more context
         oracle, ids, nats = read_model(self.newest(model)), list(text.read_bytes() + b"\0"), 0
         for first, known in [(0, 0), (40, 88), (80, 88), (120, 88), (160, 88), (173, 115)]:

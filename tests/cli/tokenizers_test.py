@@ -215,6 +215,8 @@ class Tokenizers(unittest.TestCase):
         self.refused(USAGE, ["vocab is '256'", "[257, 1000000]"], text, "--train", "--vocab", 256, "--out", self.folder / "x.json")
         self.refused(USAGE, ["threads is '-1'"], text, "--tokenizer", "bytes", "--ids", "--threads", -1)
         self.refused(FAILURE, ["none"], text, "--train", "--quiet", "--vocab", 300, "--out", self.folder / "none" / "x.json")
+        huge = self.folder / "none" / "y.json"  # known before the work: the vocabulary is too large for this text
+        self.refused(FAILURE, ["cannot create a file"], text, "--train", "--quiet", "--vocab", 1000000, "--out", huge)
 
     def test_bad_files(self):
         out = self.folder / "out.tokens"

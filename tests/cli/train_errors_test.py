@@ -46,7 +46,7 @@ class Refusals(Training):
         file.write_text("tiny")
         refused(["5 tokens", "data.val_fraction"], path=file)
         file.write_text("A short text that the last part of is shorter still. " * 4)
-        refused(["11 tokens", "33"], path=file)
+        refused(["the validation data, the last 5.16% of data.txt", "11 tokens", "33"], path=file)
         file.write_bytes(b"plain\xff\xfetext")
         refused(["data.txt", "UTF-8", "5"], path=file)
         shard = self.folder / "shard.bin"
@@ -58,6 +58,12 @@ class Refusals(Training):
         lines.write_text('{"text": "one"}\n{"words": "two"}\n')
         refused(["lines.jsonl", "line 2", "text"], path=lines)
         refused(["lines.jsonl", "line 1: no field 'body'; fields: 'text'"], "--data.field=body", path=lines)
+        tokens, made = self.folder / "made.tokens", self.folder / "made.json"
+        file.write_text("A text of a few words that is long enough for merges. " * 40)
+        for words in (["--train", "--vocab", 260, "--out", made], ["--tokenizer", made, "--out", tokens]):
+            self.assertEqual(run("tokenize", file, "--quiet", *words).returncode, 0)
+        refused(["made.tokens: made with another tokenizer", "than data.tokenizer (", "bytes); give the one that it was made with"],
+                path=tokens)
         refused(["data.path is -", "cautious tokenize -"], path="-", code=2)
         refused(["data.weights is a list of 2, data.path one of 1"], "--data.weights=1,2", code=2)
         refused(["train.batch_size", "GiB", "grad_accum"], "--train.batch_size=1000000", "--train.seq_len=128", code=2)
@@ -180,6 +186,13 @@ class Refusals(Training):
         shard = self.folder / "shard.bin"
         shard.write_bytes(struct.pack("<200H", *[300] * 200))
         self.refused(3, ["300", "the model's tokenizer", "256"], "eval", out, "--data", shard)
+        lines = self.folder / "lines.jsonl"
+        lines.write_text("".join(json.dumps({"body": "a line of words to measure"}) + "\n" for _ in range(20)))
+        self.refused(3, ["lines.jsonl", "no field 'text'"], "eval", out, "--data", lines)
+        done = run("eval", out, "--data", lines, "--field", "body")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^perplexity +[\d.]+ per token$")
+        self.assertRegex(done.stdout, r"(?m)^targets +\d+ of 539(; what is left between the windows counts with --stride)?$")
 
     def test_standard_output_that_cannot_be_written(self):
         out = self.train("run")

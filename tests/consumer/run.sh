@@ -7,6 +7,7 @@ source_dir=$1 build_dir=$2 work_dir=$3
 
 rm -rf "$work_dir"
 mkdir -p "$work_dir"
+if [[ -x $build_dir/cautious ]]; then cmake --build "$build_dir" --target manual >/dev/null; fi
 cmake --install "$build_dir" --prefix "$work_dir/prefix" >/dev/null
 # The prefix is moved once: an installed package must not remember where it was made.
 mv "$work_dir/prefix" "$work_dir/moved"
@@ -52,5 +53,14 @@ for program in by_cc as_cpp by_cc_static by_cpp_static; do
 done
 
 if [[ -f $work_dir/moved/include/cautious/torch.h ]]; then consume torch torch_swap.cc '^step 200  loss 0\.0' -DWITH_TORCH=ON; fi
-if [[ -x $build_dir/cautious ]]; then "$work_dir/moved/bin/cautious" --version; fi
+# What the installed README sends its reader to.
+readme=$(find "$work_dir/moved" -name README.md -path '*/doc/cautious/README.md')
+grep -oE '\]\((docs|examples|[A-Z]+)[^)#]*' "$readme" | cut -c3- | while read -r link; do
+  [[ -e $(dirname "$readme")/$link ]] || { echo "the installed README links to $link, which is not there"; exit 1; }
+done
+if [[ -x $build_dir/cautious ]]; then
+  "$work_dir/moved/bin/cautious" --version
+  for page in cautious cautious-compare cautious-lab; do [[ -s $work_dir/moved/share/man/man1/$page.1 ]]; done
+  [[ -s $work_dir/moved/share/bash-completion/completions/cautious ]]
+fi
 if [[ -x $build_dir/cautious-train ]]; then "$work_dir/moved/bin/cautious" train --preset nano-1m --dry-run; fi

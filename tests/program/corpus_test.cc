@@ -288,7 +288,7 @@ TEST_F(CorpusFiles, TokensMustFitTheTokenizer) {
   write("b.tokens", other);
   const std::string line = refusal(spec({"b.tokens"}));
   EXPECT_TRUE(has(line, "b.tokens: made with another tokenizer (eeeeeeee...) than data.tokenizer (" +
-                            Tokenizer::bytes().fingerprint().substr(0, 8) + "...)"))
+                            Tokenizer::bytes().fingerprint().substr(0, 8) + "..., bytes); give the one that it was made with"))
       << line;
 }
 

@@ -12,10 +12,11 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "bench/machine.h"
+#include "cli/program.h"
 #include "cli/train/train.h"
-#include "linear/blas.h"
 #include "run/checkpoint.h"
 #include "run/provenance.h"
 #include "run/scale.h"
@@ -175,7 +176,7 @@ std::vector<std::string> description(const run::RunConfig& config, const train::
                                config.train.grad_accum > 1 ? fmt::format(" in {} chunks", config.train.grad_accum) : "",
                                model.flops_per_unit, one, model.flops_per_unit * static_cast<double>(per_step))));
   lines.push_back(line(
-      unit, fmt::format("{:.3g} in {} steps, {:.3g} per parameter{}", units, steps,
+      unit, fmt::format("{} in {} steps, {:.3g} per parameter{}", base::count_text(units), steps,
                         units / static_cast<double>(run::parameters_of(config)),
                         data == nullptr ? "" : fmt::format(", {:.3g} epochs", units / static_cast<double>(data->training)))));
   return lines;
@@ -210,7 +211,7 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
                                              config.model.recompute ? " with recomputation" : "", bytes(available),
                                              memory_advice(config, available))));
   lines.push_back(
-      line("machine", fmt::format("{}, {} of {} cores, {}", here.cpu, config.train.threads, here.cores, linear::blas_name())));
+      line("machine", fmt::format("{}, {} of {} cores, {}", here.cpu, config.train.threads, here.cores, blas_text())));
   lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s in matrix products, {:.0f}% of that in training",
                                            duration(seconds), gflops, 100 * model.reached)));
   return lines;

@@ -28,6 +28,7 @@ namespace {
 struct EvalArguments {
   std::string run;
   std::vector<std::string> data;
+  std::string field = "text";
   std::int64_t tokens = 0, stride = 0, batch = 8;
   int threads = 0;
   bool json = false;
@@ -77,8 +78,10 @@ std::string json_of(const EvalArguments& args, const Trained& trained, const mod
                                       {"bits_per_byte", result.bits_per_byte},
                                       {"byte_perplexity", std::exp2(result.bits_per_byte)},
                                       {"word_perplexity", std::exp(result.loss * targets / words)},
+                                      {"perplexity", std::exp(result.loss)},
                                       {"accuracy", result.accuracy},
                                       {"targets", result.targets},
+                                      {"tokens", set.stream->size()},
                                       {"windows", set.windows.size()},
                                       {"sequence", set.length},
                                       {"stride", args.stride > 0 ? args.stride : set.length}};
@@ -87,17 +90,22 @@ std::string json_of(const EvalArguments& args, const Trained& trained, const mod
 
 std::string table_of(const EvalArguments& args, const Trained& trained, const model::EvaluationSet& set,
                      const model::Evaluation& result) {
+  const std::int64_t all = set.stream->size() - 1;  // nothing precedes the first
   return fmt::format("checkpoint     {}\n", trained.checkpoint.string()) +
          fmt::format("data           {}: {} windows of {} tokens\n", base::join(args.data), set.windows.size(), set.length) +
          fmt::format("loss           {:.6f} nats per token\n", result.loss) +
+         fmt::format("perplexity     {:.4f} per token\n", std::exp(result.loss)) +
          (std::isnan(result.bits_per_byte) ? "" : fmt::format("bits per byte  {:.6f}\n", result.bits_per_byte)) +
-         fmt::format("accuracy       {:.2f}%\n", 100 * result.accuracy) + fmt::format("targets        {}\n", result.targets);
+         fmt::format("accuracy       {:.2f}%\n", 100 * result.accuracy) +
+         fmt::format("targets        {} of {}{}\n", result.targets, all,
+                     result.targets < all && args.tokens == 0 ? "; what is left between the windows counts with --stride" : "");
 }
 
 std::string eval_text(const EvalArguments& args, int threads, const Show& show) {
   const Trained trained = load_trained(args.run);
   data::CorpusSpec spec;
   spec.path = args.data;
+  spec.field = args.field;
   spec.cache = data::default_cache();
   spec.threads = threads;
   const data::Stream stream = data::open_stream(spec, trained.tokenizer, show);
@@ -148,6 +156,7 @@ void check_classes(const TrainedClassifier& trained, const data::ImageSet& set) 
 
 std::string eval_images(const EvalArguments& args, int threads, const Show& show) {
   const TrainedClassifier trained = load_trained_classifier(args.run);
+  if (args.field != "text") throw Error(Fault::usage, "--field is for language models; leave it out for images");
   if (args.tokens > 0) throw Error(Fault::usage, "--tokens is for language models; leave it out for images");
   if (args.stride > 0) throw Error(Fault::usage, "--stride is for language models; leave it out for images");
   data::ImageSpec spec;
@@ -191,19 +200,21 @@ int run(const EvalArguments& args) {
 void add_task_options(CLI::App& verb, TaskArguments& args) {
   CLI::Option* const tasks =
       verb.add_option("--tasks", args.asked.tasks,
-                      fmt::format("Benchmarks in the folder --data: {}; NAME:N asks with N examples, as in mmlu:5",
+                      fmt::format("Benchmarks in the folder --data; valid: {}; NAME:N asks with N examples, as in mmlu:5",
                                   base::join(data::task_names())))
           ->delimiter(',')
           ->type_name("NAMES");
-  for (const char* const other : {"--tokens", "--stride"}) tasks->excludes(verb.get_option(other));
+  for (const char* const other : {"--field", "--tokens", "--stride"}) tasks->excludes(verb.get_option(other));
   verb.add_option("--shots", args.asked.shots, "Examples before each item of a benchmark (default: 0)")
       ->type_name("NUMBER")
       ->needs(tasks);
   verb.add_option("--limit", args.asked.limit,
-                  "The first items of a benchmark, or of each of its subjects; 0 means all (default: 0)")
+                  "Ask only the first items of a benchmark, or of each of its subjects; 0 means all (default: 0)")
       ->type_name("NUMBER")
       ->needs(tasks);
-  verb.add_option("--seed", args.asked.seed, "Which examples are drawn (default: 0)")->type_name("NUMBER")->needs(tasks);
+  verb.add_option("--seed", args.asked.seed, "Seed by which the examples are drawn (default: 0)")
+      ->type_name("NUMBER")
+      ->needs(tasks);
   verb.add_option("--out", args.out, "Folder for results.json and samples.jsonl; the same command again continues there")
       ->type_name("FOLDER")
       ->needs(tasks);
@@ -224,10 +235,13 @@ void add_eval(CLI::App& app, Verb& chosen) {
       ->required()
       ->expected(1, 1000)
       ->type_name("FILE...");
-  verb.add_option("--tokens", args->tokens, "Of a text, about this many tokens, evenly spaced; 0 means all (default: 0)")
+  verb.add_option("--field", args->field, "Field of JSONL, or column of Parquet, with the text (default: text)")
+      ->type_name("NAME");
+  verb.add_option("--tokens", args->tokens,
+                  "Evaluate about this many tokens of a text, evenly spaced; 0 means all (default: 0)")
       ->type_name("NUMBER");
   verb.add_option("--stride", args->stride,
-                  "Of a text, windows that begin so many tokens apart; each predicts what none before it has (default: the "
+                  "Begin windows of a text this many tokens apart; each counts what none before it has predicted (default: the "
                   "model's context)")
       ->type_name("NUMBER");
   add_task_options(verb, args->tasks);

@@ -103,7 +103,7 @@ void add_predict(CLI::App& app, Verb& chosen) {
   verb.add_option("RUN", args->run, "A run directory (its newest checkpoint), a checkpoint, or a model folder")
       ->required()
       ->type_name("");
-  verb.add_option("IMAGE", args->images, "PNG or JPEG files")->required()->expected(1, 1000000)->type_name("...");
+  verb.add_option("IMAGE", args->images, "PNG or JPEG files")->required()->expected(1, 1000000)->type_name("");
   verb.add_option("--top", args->top, "Classes to print, the most likely first (default: 5)")->type_name("NUMBER");
   verb.add_option("--threads", args->threads, "Threads; 0 means one per core (default: 0)")->type_name("NUMBER");
   verb.add_flag("--json", args->json, "Print one JSON object per image to standard output");

@@ -197,14 +197,16 @@ void add_run_options(CLI::App& verb, TrainArguments& args) {
       ->type_name("FILE");
   verb.add_option("--out", args.out, "Directory of the run; created, never overwritten")->type_name("DIR");
   verb.add_flag("--resume", args.resume, "Continue the run in --out as if it had never stopped");
-  verb.add_option("--change", args.changes, "With --resume: go on with another length, threads, schedule, ...; kept in log.txt")
+  verb.add_option("--change", args.changes,
+                  "With --resume: go on with another length, threads, schedule, ...; recorded in log.txt")
       ->delimiter(',')
       ->type_name("KEY=VALUE,...");
   verb.add_flag("--dry-run", args.dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
-  verb.add_option("--world", args.world, "With --dry-run: what a step costs with so many ranks")->type_name("RANKS");
+  verb.add_option("--world", args.world, "With --dry-run: what a step costs with this many ranks")->type_name("RANKS");
   verb.add_option("--hardware", args.hardware,
-                  "With --dry-run: of each rank, " + base::join(run::hardware_names()) +
-                      "; or with other numbers, as in\n'a100-80g utilization=0.5'")
+                  fmt::format("With --dry-run: hardware of each rank; valid: {}; with other numbers as in\n"
+                              "'a100-80g utilization=0.5'",
+                              base::join(run::hardware_names())))
       ->type_name("NAME");
   verb.add_flag("--print-config", args.print_config, "Print the resolved configuration and exit");
   verb.add_flag("--quiet", args.quiet, "Print errors only");
@@ -255,7 +257,8 @@ void add_train(CLI::App& app, Verb& chosen) {
       "meanings and valid ranges, those that nobody has set as comments. The command line overrides the files, a later file\n"
       "an earlier one, and a file the preset. Another --preset or optimizer.name replaces the file's, with its keys.");
   verb.add_option("--preset", args->preset,
-                  "Model: " + base::join(model::preset_names()) + "; of images: " + base::join(model::image_preset_names()))
+                  fmt::format("Model of text or, the last {}, of images; valid: {}, {}", model::image_preset_names().size(),
+                              base::join(model::preset_names()), base::join(model::image_preset_names())))
       ->type_name("NAME");
   verb.add_option("--init", args->init,
                   "Start from the weights, the shape and the tokenizer of a run, a model's folder (Hugging Face), a file of\n"
