@@ -230,6 +230,22 @@ TEST(Halving, RunsThatDivergedAreOut) {
   }
 }
 
+// Nothing that a plan says about its own data stays.
+TEST(Reproduce, OnOtherDataSaysNothingAboutThePlans) {
+  for (const BundledPlan& bundled : bundled_plans()) {
+    for (const Scale scale : {Scale::quick, Scale::day, Scale::full}) {
+      Plan plan = read_experiment(bundled, scale).plan;
+      train_on(plan, "my text");
+      EXPECT_NE(std::ranges::find(plan.base, std::pair<std::string, std::string>("data.path", "my text")), plan.base.end());
+      EXPECT_TRUE(plan.about.ends_with(". Ours: on my text, not on the data that the plan was written for.")) << plan.about;
+      EXPECT_NE(plan.about.find("The paper"), std::string::npos);
+      for (const char* own : {"gcide", "dictionary", "CIFAR", "Fashion", "JSONL"}) {
+        EXPECT_EQ(plan.about.find(own), std::string::npos) << bundled.name << ": " << plan.about;
+      }
+    }
+  }
+}
+
 // The plan of `cautious compare`.
 TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   const Plan plan = compare_plan({.seeds = 3});
