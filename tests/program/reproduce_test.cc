@@ -246,6 +246,16 @@ TEST(Reproduce, OnOtherDataSaysNothingAboutThePlans) {
   }
 }
 
+TEST(Compare, OptimizersHaveTheirProperNames) {
+  EXPECT_EQ(compare_plan({}).title, "Does cautious weight decay help AdamW?");
+  for (const auto& [name, proper] : std::map<std::string, std::string>{
+           {"adam", "Adam"}, {"lion", "Lion"}, {"lion-k", "Lion-K"}, {"muon", "Muon"}, {"sgd", "SGD"}, {"sgdm", "SGDM"}}) {
+    const Plan plan = compare_plan({.optimizer = name});
+    EXPECT_EQ(plan.title, "Does cautious weight decay help " + proper + "?");
+    EXPECT_TRUE(plan.about.starts_with(proper + " with a model of ")) << plan.about;
+  }
+}
+
 // The plan of `cautious compare`.
 TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   const Plan plan = compare_plan({.seeds = 3});
