@@ -15,7 +15,7 @@ namespace cautious::report {
 
 struct ChartSeries {
   std::string name;
-  std::size_t colour = 0;         // number in the palette of eight (Okabe and Ito); the dash follows it
+  std::size_t colour = 0;         // number in the palette of twelve; the dash follows it
   std::vector<double> x, y;       // of equal length; NaN breaks the line
   std::vector<double> low, high;  // a band around y; empty or of that length
   bool markers = false;           // a marker at every point

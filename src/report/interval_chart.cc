@@ -132,7 +132,7 @@ void draw_rows(Svg& svg, const IntervalChart& chart, const IntervalPage& page) {
 
 std::string to_svg(const IntervalChart& chart) {
   const IntervalPage page = arrange_rows(chart);
-  Svg svg(kPageWidth, page.height, chart.title, chart.description, kChartStyle);
+  Svg svg(kPageWidth, page.height, chart.title, chart.description, chart_style());
   svg.element("rect", {{"class", "page"}, {"width", svg_number(kPageWidth)}, {"height", svg_number(page.height)}});
   double y = kPageTop;
   for (const std::string& line : page.title) svg.text({kPageLeft, (y += kTitleLine) - 5}, "title start", line);

@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "report/style.h"
 #include "report/svg.h"
 
 namespace cautious::report {
@@ -144,7 +145,8 @@ std::string HtmlPage::finish() const {
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n",
       content_policy(), svg_escape(title_));
   if (!kUplotScript.empty()) text += fmt::format("<style>{}</style>\n", kUplotStyle);
-  text += fmt::format("<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", kReportStyle, svg_escape(title_));
+  text += fmt::format("<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", series_properties(), kReportStyle,
+                      svg_escape(title_));
   text += front_ + contents() + body_ + fmt::format("</main>\n<script>{}</script>\n", kSliderScript);
   if (!kUplotScript.empty()) {
     text += fmt::format("<!-- uPlot, MIT licence: {} -->\n<script>{}</script>\n<script>{}</script>\n", kUplotLicence,

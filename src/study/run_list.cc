@@ -14,13 +14,14 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "report/style.h"
 #include "study/plan.h"
 #include "study/report_parts.h"
 
 namespace cautious::study {
 namespace {
 
-constexpr std::size_t kMostDrawn = 8;  // colours of the palette
+constexpr std::size_t kMostDrawn = report::kSeriesStyles;
 
 std::string status_of(const std::filesystem::path& run, bool begun) {
   if (base::DirectoryLock::is_held(run)) return "running";

@@ -171,7 +171,7 @@ TEST(IntervalChart, WithoutDataSaysSoOnce) {
 
 TEST(IntervalChart, OneValueStillHasAnAxis) {
   IntervalChart chart;
-  chart.entries = {{"only", 9, 3.25, kNan, kNan, {3.25}}};
+  chart.entries = {{"only", 13, 3.25, kNan, kNan, {3.25}}};
   const std::string svg = to_svg(chart);
   EXPECT_EQ(count(svg, "class=\"mark s1\""), 1u);
   EXPECT_GE(count(svg, "class=\"tick\""), 2u);

@@ -4,7 +4,6 @@
 
 #include "report/chart.h"
 #include "report/page.h"
-#include "report/style.h"
 #include "run_fixture.h"
 #include "study/report.h"
 #include "study/report_parts.h"
@@ -223,24 +222,6 @@ TEST(ChartJson, ThinsCutsAndEscapes) {
   EXPECT_NE(json.find("\"x\":[1000,"), json.npos);
   EXPECT_NE(json.find(",3000],\"y\":[null,1,"), json.npos);
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(json.substr(json.find("\"y\":[")), ',')), 599u);
-}
-
-// The script draws with the colours and dashes of the still figures.
-TEST(PageStyle, IsThatOfTheFigures) {
-  const std::string chart(report::kChartStyle), page(report::kReportStyle);
-  const std::size_t dark_chart = chart.find("@media"), dark_page = page.find("@media");
-  const auto after = [](const std::string& text, std::size_t from, const std::string& key, const char* end) {
-    const std::size_t at = text.find(key, from) + key.size();
-    return text.substr(at, text.find_first_of(end, at) - at);
-  };
-  for (std::size_t i = 0; i < report::kSeriesStyles; ++i) {
-    const std::string page_key = fmt::format("--s{}: ", i);
-    EXPECT_EQ(after(page, 0, page_key, ";"), after(chart, 0, fmt::format(".s{}{{color:", i), "}")) << i;
-    EXPECT_EQ(after(page, dark_page, page_key, ";"), after(chart, dark_chart, fmt::format(".name.s{}{{color:", i), "}")) << i;
-    if (i == 0) continue;  // a full line
-    const std::string dash = fmt::format(".line.s{}{{stroke-dasharray:", i);
-    EXPECT_EQ(after(page, 0, fmt::format("--d{}: ", i), ";"), after(chart, 0, dash, "}")) << i;
-  }
 }
 
 }  // namespace study_report_test
