@@ -40,6 +40,8 @@ struct IntervalEntry {
   std::vector<double> points;  // single runs
 };
 
+// Where intervals are so long that the points would all be in one place, the axis is cut, and arrows say where they go on; the
+// numbers beside them are whole.
 struct IntervalChart {
   static constexpr std::string_view kScript = "";  // none: it stays an image
   std::string title, x_label, description;
@@ -50,6 +52,9 @@ struct IntervalChart {
 // Both ignore what cannot be drawn (no finite points: the axes stay empty and say "no data").
 std::string to_svg(const LineChart& chart);
 std::string to_svg(const IntervalChart& chart);
+
+// The same for a narrow screen, where the other would be too small to read: a telephone's.
+std::string narrow_svg(const IntervalChart& chart);
 
 // The data of a chart for the page's script, at most 600 points per series, safe inside <script>.
 std::string page_json(const LineChart& chart);

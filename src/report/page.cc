@@ -75,8 +75,14 @@ void HtmlPage::paragraph(std::string_view text, std::string_view kind) {
 
 // As an image, because the names and styles in one SVG would meet those of the next.
 void HtmlPage::figure(const Figure& figure) {
-  body_ += fmt::format("<figure id=\"figure-{}\">\n<img class=\"still\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n",
-                       figure.name, svg_escape(figure.title + ". " + figure.description), base::to_base64(figure.svg));
+  const std::string image = fmt::format("<img class=\"still\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">",
+                                        svg_escape(figure.title + ". " + figure.description), base::to_base64(figure.svg));
+  body_ += fmt::format("<figure id=\"figure-{}\">\n", figure.name);
+  body_ +=
+      figure.narrow.empty()
+          ? image + "\n"
+          : fmt::format("<picture><source media=\"(max-width: 640px)\" srcset=\"data:image/svg+xml;base64,{}\">{}</picture>\n",
+                        base::to_base64(figure.narrow), image);
   if (!figure.script.empty()) {
     body_ += fmt::format("<script type=\"application/json\" class=\"{}\">{}</script>\n", figure.script, figure.data_json);
   }

@@ -136,6 +136,8 @@ text{font-family:Inter,"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaV
 .leader{fill:none;stroke:currentColor;stroke-width:1;stroke-opacity:.6}
 .band{fill:currentColor;fill-opacity:.16}
 .whisker{stroke:currentColor;stroke-width:2}
+.arrow{fill:currentColor}
+.halo{paint-order:stroke;stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}
 .mark{fill:currentColor;stroke:#ffffff;stroke-width:1;stroke-linejoin:round}
 .run{fill:currentColor;fill-opacity:.55}
 @media (prefers-color-scheme:dark){
@@ -150,7 +152,7 @@ text{fill:#e6eaf2}
 .inset{fill:#11151c;stroke:#4d586b}
 .reference{stroke:#e6eaf2}
 .band{fill-opacity:.2}
-.mark{stroke:#11151c}
+.mark,.halo{stroke:#11151c}
 }
 )";
 
