@@ -57,8 +57,8 @@ Report make_report(const Results& results, const Verdict& verdict) {
   if (knows_amounts(results)) report.amounts.push_back(amounts_figure(results));
   if (is_external(results)) return report;
   for (const CurveFigure& what : loss_figures(measure_of(results.runs).task))
-    report.losses.push_back(arms_curve_figure(what, results, chosen, metrics));
-  for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, chosen, metrics));
+    add_arms_curve_figure(report.losses, what, results, chosen, metrics);
+  for (const CurveFigure& what : inside_figures()) add_arms_curve_figure(report.inside, what, results, chosen, metrics);
   return report;
 }
 
@@ -76,13 +76,6 @@ std::string status_line(const Results& results) {
   if (!results.plan.tune_seeds.empty()) text += fmt::format(" and {} tuning seeds", results.plan.tune_seeds.size());
   const bool ended = counts[RunStatus::waiting] + counts[RunStatus::running] == 0;
   return ended ? text + "." : text + ". The study has not ended: everything below is provisional.";
-}
-
-// "1.3 million".
-std::string count_words(double count) {
-  if (count >= 1e9) return fmt::format("{:.3g} billion", count / 1e9);
-  if (count >= 1e6) return fmt::format("{:.3g} million", count / 1e6);
-  return count >= 1e4 ? fmt::format("{:.3g} thousand", count / 1e3) : fmt::format("{:.0f}", count);
 }
 
 std::string size_words(const Results& results) {

@@ -92,7 +92,7 @@ class Browser(PageTest):
         done = subprocess.run([PROGRAM, "report", run], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         dom = self.chromium(pathlib.Path(done.stdout.rstrip("\n")), "--dump-dom")
-        self.assertEqual(dom.count("<canvas"), 8)
+        self.assertEqual(dom.count("<canvas"), 10)
 
     def test_readable_on_a_telephone(self):
         """400 pixels wide, which headless Chromium gives to a frame, not to a window."""
