@@ -62,6 +62,15 @@ Report make_report(const Results& results, const Verdict& verdict) {
   return report;
 }
 
+// All but those of differences.
+std::vector<const report::Figure*> figures_of(const Report& report) {
+  std::vector<const report::Figure*> all{&report.arms};
+  for (const auto* more : {&report.amounts, &report.sweeps, &report.losses, &report.inside}) {
+    for (const report::Figure& figure : *more) all.push_back(&figure);
+  }
+  return all;
+}
+
 std::string status_line(const Results& results) {
   std::map<RunStatus, std::size_t> counts;
   std::set<std::string> folders;  // runs that compute the same are one
@@ -105,6 +114,9 @@ std::string caution(const Results& results) {
 
 void add_head(report::HtmlPage& page, const Results& results, const Verdict& verdict, const Report& report) {
   page.paragraph(status_line(results), "status");
+  for (const report::Figure* figure : figures_of(report)) {
+    if (figure->name == results.plan.figure) page.figure(*figure);
+  }
   for (const std::string& answer : verdict.answers) page.paragraph(answer, "verdict");
   page.paragraph(fmt::format("{}", fmt::join(verdict.notes, " ")), "note");
   if (!report.contrast_table.rows.empty()) page.figure(report.contrasts);
@@ -130,6 +142,13 @@ void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report&
   page.figure(report.exploratory);
   page.table(report.exploratory_table);
   page.close_details();
+}
+
+// But for the one that the page began with.
+void add_figures(report::HtmlPage& page, const Results& results, const std::vector<report::Figure>& figures) {
+  for (const report::Figure& figure : figures) {
+    if (figure.name != results.plan.figure) page.figure(figure);
+  }
 }
 
 void add_paper(report::HtmlPage& page, const Report& report) {
@@ -163,10 +182,10 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   add_head(page, results, verdict, report);
   add_contrasts(page, verdict, report);
   page.section("Arms");
-  for (const report::Figure& figure : report.amounts) page.figure(figure);
+  add_figures(page, results, report.amounts);
   if (!report.equal_amounts.rows.empty()) page.table(report.equal_amounts);
-  for (const report::Figure& figure : report.sweeps) page.figure(figure);
-  page.figure(report.arms);
+  add_figures(page, results, report.sweeps);
+  add_figures(page, results, {report.arms});
   if (!report.tuning.rows.empty()) {
     page.open_details("Table of the choice of points");
     page.table(report.tuning);
@@ -179,9 +198,9 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   add_paper(page, report);
   if (!report.losses.empty()) {
     page.section(measure_of(results.runs).section);
-    for (const report::Figure& figure : report.losses) page.figure(figure);
+    add_figures(page, results, report.losses);
     page.section("Inside the optimizer");
-    for (const report::Figure& figure : report.inside) page.figure(figure);
+    add_figures(page, results, report.inside);
   }
   page.section("Settings");
   page.table(report.settings);
@@ -205,10 +224,9 @@ std::string report_html(const Results& results, const Verdict& verdict) {
 
 std::filesystem::path write_report(const Results& results, const Verdict& verdict) {
   const Report report = make_report(results, verdict);
-  std::vector<report::Figure> figures{report.contrasts, report.arms};
+  std::vector<report::Figure> figures{report.contrasts};
   if (verdict.exploratory > 0) figures.push_back(report.exploratory);
-  for (const auto* more : {&report.amounts, &report.sweeps, &report.losses, &report.inside})
-    figures.insert(figures.end(), more->begin(), more->end());
+  for (const report::Figure* figure : figures_of(report)) figures.push_back(*figure);
   std::vector<report::Table> tables{report.contrast_table, report.arm_table, report.chosen,
                                     report.runs,           report.settings,  report.provenance};
   if (verdict.exploratory > 0) tables.push_back(report.exploratory_table);

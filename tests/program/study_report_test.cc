@@ -189,6 +189,21 @@ TEST_F(StudyReport, ARunsPageBeginsWithItsResult) {
             "<p class=\"verdict\">Training loss 2.0000.</p>\n");
 }
 
+TEST_F(StudyReport, OpensWithThePlansFigure) {
+  const auto place = [](const std::string& html, const std::string& name) {
+    const std::string figure = "<figure id=\"figure-" + name + "\">";
+    EXPECT_EQ(count(html, figure), 1u) << name;
+    return html.find(figure);
+  };
+  for (const char* name : {"activation_ratio", "sweep_weight_decay", "amounts", "arms", "validation_loss"}) {
+    store(directory_ / "plan.toml", fmt::format("figure = \"{}\"\n{}", name, kSample));
+    const std::string html = page();
+    EXPECT_LT(place(html, name), html.find("<p class=\"verdict\">")) << name;
+    EXPECT_LT(html.find("<p class=\"verdict\">"), place(html, "contrasts"));
+    EXPECT_EQ(count(html, "<img class=\"still\""), 15u);
+  }
+}
+
 // Validation once in a run, then three times: the end of the curve has nothing to add.
 TEST_F(StudyReport, AnEndThatShowsNothingMoreIsLeftOut) {
   const auto measured = [&](int every) {
