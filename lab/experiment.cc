@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "base/text.h"
 
 namespace cautious::lab {
 namespace {
@@ -139,6 +141,18 @@ void add(report::HtmlPage& page, const Section& section) {
   page.commands({section.command});
 }
 
+// Where they write to: the directory that was given, or, as long as a command does not make all of its page again, one in it.
+void finish_commands(std::vector<Experiment>& experiments, const std::filesystem::path& directory) {
+  std::set<std::string> commands;
+  for (const Experiment& experiment : experiments) {
+    for (const Section& section : experiment.sections) commands.insert(section.command);
+  }
+  for (Experiment& experiment : experiments) {
+    const std::filesystem::path out = commands.size() == 1 ? directory : directory / experiment.name;
+    for (Section& section : experiment.sections) section.command += " --out " + base::shell_word(out.string());
+  }
+}
+
 report::Table symbols() {
   return {
       .name = "symbols",
@@ -203,7 +217,7 @@ std::string command_of(std::string_view verb, std::initializer_list<CommandOptio
   for (const CommandOption& option : options) {
     if (option.value != option.usual) command += fmt::format(" --{} {}", option.name, option.value);
   }
-  return fmt::format("{} --out {}", command, verb);
+  return command;
 }
 
 std::string terminal_text(const std::vector<Experiment>& experiments) {
@@ -231,7 +245,8 @@ std::string terminal_text(const std::vector<Experiment>& experiments) {
   return text + summary;
 }
 
-void write(const std::vector<Experiment>& experiments, const std::filesystem::path& directory) {
+void write(std::vector<Experiment> experiments, const std::filesystem::path& directory) {
+  finish_commands(experiments, directory);
   for (const Experiment& experiment : experiments) {
     for (const Section& section : experiment.sections) {
       for (const report::Figure& figure : section.figures)

@@ -47,7 +47,7 @@ struct DataFile {
 struct Section {
   std::string title;
   std::string text;     // what was done, in a paragraph; may be empty
-  std::string command;  // that shows this alone
+  std::string command;  // that shows this alone; write() adds --out
   std::vector<Claim> claims;
   std::vector<report::Figure> figures;
   std::vector<report::Table> tables;
@@ -60,8 +60,7 @@ struct Experiment {
   std::vector<Section> sections;
 };
 
-// The command that repeats an experiment, with the options that differ from the usual ones: "cautious lab bound --seeds 8 --out
-// bound".
+// The command that repeats an experiment, with the options that differ from the usual ones: "cautious lab bound --seeds 8".
 struct CommandOption {
   std::string_view name;
   std::uint64_t value, usual;
@@ -75,7 +74,8 @@ using Progress = std::function<void(double done, std::string_view what)>;
 std::string terminal_text(const std::vector<Experiment>& experiments);
 
 // report.html, which begins with the claims that fail, and per experiment NAME.json, its figures (.svg), tables (.csv) and data
-// files. All are a function of the experiments, old ones are replaced, each appears complete or not at all.
-void write(const std::vector<Experiment>& experiments, const std::filesystem::path& directory);
+// files. All are a function of the experiments and of the directory's name, old ones are replaced, each appears complete or not
+// at all.
+void write(std::vector<Experiment> experiments, const std::filesystem::path& directory);
 
 }  // namespace cautious::lab

@@ -29,7 +29,7 @@ struct PlaneCurve {
 };
 
 struct PlanePath {
-  std::size_t series = 0;  // number in the palette of eight (Okabe and Ito); the marker follows it
+  std::size_t series = 0;  // number in the palette of twelve; the marker follows it
   std::string name;
   std::vector<PlanePoint> points;  // the start first; not empty; where one is not finite the path stays at the one before
   std::vector<std::string> cells;  // of the table, one per column
@@ -56,7 +56,7 @@ struct PlaneColumn {
 };
 
 // A figure of optimizers at work in the plane: per panel the contours of a function, curves that matter, a box and the paths of
-// up to eight optimizers, and with it a table of numbers that is the legend too. Two panels are side by side with their tables
+// up to twelve optimizers, and with it a table of numbers that is the legend too. Two panels are side by side with their tables
 // below; a last odd one has its table beside it, and is larger if it is the only one.
 struct PlaneFigure {
   static constexpr std::string_view kScript = "paths";  // the script of the page that moves the paths, from page_json()

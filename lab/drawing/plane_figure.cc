@@ -265,7 +265,7 @@ void draw_table(Svg& svg, SvgPoint at, const PlaneFigure& figure, const PlanePan
 
 std::string to_svg(const PlaneFigure& figure) {
   const PlaneLayout places = plane_layout(figure);
-  Svg svg(places.size.x, places.size.y, figure.title, figure.description, kPlaneStyle);
+  Svg svg(places.size.x, places.size.y, figure.title, figure.description, plane_style());
   svg.element("rect", {{"class", "page"}, {"width", svg_number(places.size.x)}, {"height", svg_number(places.size.y)}});
   svg.text({kLeft, 34}, "title start", figure.title);
   draw_lines(svg, {kLeft, 56}, places.subtitle, kPlaneLine);

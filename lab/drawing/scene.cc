@@ -47,9 +47,7 @@ std::string superscript(int number) {
   return result;
 }
 
-}  // namespace
-
-const std::string_view kPlaneStyle = R"(
+constexpr std::string_view kPlaneRules = R"(
 text{font-family:Inter,"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#1b2330}
 .page{fill:#ffffff}
 .plot{fill:#fbfcfe}
@@ -78,10 +76,6 @@ text{font-family:Inter,"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaV
 .casing{stroke:#fbfcfe;stroke-opacity:.6;stroke-width:4}
 .mark{fill:currentColor;stroke:#ffffff;stroke-width:1.2;stroke-linejoin:round}
 .origin{fill:#ffffff;stroke:#1b2330;stroke-width:1.8}
-.s0{color:#0072b2}.s1{color:#d55e00}.s2{color:#009e73}.s3{color:#cc79a7}
-.s4{color:#c8860a}.s5{color:#3a9cd4}.s6{color:#1b2330}.s7{color:#a39400}
-.name.s1{color:#c25400}.name.s2{color:#00805d}.name.s3{color:#a84d80}
-.name.s4{color:#8f6100}.name.s5{color:#2577a8}.name.s7{color:#756b00}
 @media (prefers-color-scheme:dark){
 text{fill:#e6eaf2}
 .page{fill:#11151c}
@@ -98,10 +92,12 @@ text{fill:#e6eaf2}
 .dotted{stroke:#d78fb8;stroke-opacity:.5}
 .mark{stroke:#11151c}
 .origin{fill:#11151c;stroke:#e6eaf2}
-.s0,.name.s0{color:#4aa3e0}.s1,.name.s1{color:#f0743e}.s2,.name.s2{color:#2fc79b}.s3,.name.s3{color:#d78fb8}
-.s4,.name.s4{color:#f2b134}.s5,.name.s5{color:#8ad0ff}.s6,.name.s6{color:#e6eaf2}.s7,.name.s7{color:#f0e442}
 }
 )";
+
+}  // namespace
+
+std::string plane_style() { return std::string(kPlaneRules) + report::series_colours(); }
 
 std::vector<std::size_t> moving_steps(std::size_t points) {
   const std::size_t kept = std::min(points, kMovingPoints);

@@ -35,7 +35,7 @@ std::string moving_json(SvgPoint size, const std::vector<MovingPath>& paths);
 inline constexpr double kPathNameSize = 12.5, kPlaneNoteSize = 11.5, kPlaneSoftSize = 12.5;
 
 // The style sheet. No custom properties: some SVG readers do not know them.
-extern const std::string_view kPlaneStyle;
+std::string plane_style();
 
 // `classes`: "mark" at the end of a path, "mark key" in a legend, which the page never dims.
 void draw_marker(Svg& svg, SvgPoint at, std::size_t series, std::string_view classes = "mark");

@@ -161,7 +161,7 @@ std::string to_svg(const SurfaceFigure& figure) {
   const SurfaceGrid grid(figure);
   const SurfaceView view(places.plot, figure.azimuth, figure.elevation);
   const SurfaceInk ink(figure, grid, view);
-  const std::string style = std::string(kPlaneStyle) + std::string(kSurfaceStyle) + mesh_style(figure, grid, view);
+  const std::string style = plane_style() + std::string(kSurfaceStyle) + mesh_style(figure, grid, view);
   Svg svg(places.size.x, places.size.y, figure.title, figure.description, style);
   svg.element("rect", {{"class", "page"}, {"width", svg_number(places.size.x)}, {"height", svg_number(places.size.y)}});
   svg.text({kSurfaceMargin, 34}, "title start", figure.title);

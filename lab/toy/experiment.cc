@@ -74,7 +74,7 @@ Section section_of(const ToyStudy& study, const std::string& arguments) {
     section.text += fmt::format(" {}: {}{}.", arm.name, to_string(arm.recipe), arm.lr ? fmt::format(" lr={}", *arm.lr) : "");
   }
   section.command =
-      fmt::format("cautious lab toy {}{} --out toy",
+      fmt::format("cautious lab toy {}{}",
                   study.problem.file.empty() ? study.problem.name : in_shell_quotes(study.problem.file), arguments);
   section.claims = toy_claims(study);
   section.figures = toy_figures(study);

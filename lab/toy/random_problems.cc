@@ -138,7 +138,7 @@ Section random_problems(std::size_t problems_per_size, const Progress& progress)
       "Pareto-optimal, and how "
       "many do without decay, with plain decay, and with decay where CWD would not decay? {}.",
       problems_per_size, settings(options));
-  section.command = "cautious lab toy --out toy";
+  section.command = "cautious lab toy";
   report::Table table{
       .name = "toy_random",
       .title = "Ends at a locally Pareto-optimal minimiser",

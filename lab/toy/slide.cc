@@ -265,7 +265,7 @@ Section why_it_slides_on(double weight_decay) {
       "Pareto-optimal all the way. It ends where x is parallel to p: for Adam and Lion where all |x_i| are equal, for SGD with "
       "momentum, while "
       "it still oscillates, at the least norm.";
-  section.command = "cautious lab toy circle --out toy";
+  section.command = "cautious lab toy circle";
   section.claims = {where_they_end(slides), how_fast(slides), what_sgdm_does(slides)};
   section.figures.push_back(figure_of(slides));
   section.tables.push_back(table_of(slides));

@@ -141,14 +141,6 @@ int run_all(const std::vector<Experiment>& all, const ReproduceArguments& args) 
   return 0;
 }
 
-// The plan's own words about our data are not true of other data.
-void describe_data(std::string& about, const std::string& data) {
-  const std::size_t ours = about.find("Ours:");
-  if (ours != about.npos) about.resize(ours);
-  about += fmt::format("{}Ours: on {}, not on the data that the plan was written for.",
-                       about.empty() || about.back() == ' ' ? "" : " ", data);
-}
-
 int run(const ReproduceArguments& args) {
   const Scale scale = base::named<Scale>("scale", args.scale);
   base::check_range("jobs", args.jobs, {1, 1024, false, false});
@@ -159,11 +151,7 @@ int run(const ReproduceArguments& args) {
   }
   std::vector<Experiment> all = study::experiments(args.name, scale);
   for (Experiment& experiment : all) {
-    if (args.data.empty()) continue;
-    const auto path = std::ranges::find(experiment.plan.base, "data.path", [](const auto& entry) { return entry.first; });
-    path->second = args.data;
-    study::settle_paths(experiment.plan, "");
-    describe_data(experiment.plan.about, args.data);
+    if (!args.data.empty()) study::train_on(experiment.plan, args.data);
   }
   return scale == Scale::full && !args.force ? describe(all) : run_all(all, args);
 }

@@ -15,7 +15,7 @@ namespace cautious::report {
 
 struct ChartSeries {
   std::string name;
-  std::size_t colour = 0;         // number in the palette of eight (Okabe and Ito); the dash follows it
+  std::size_t colour = 0;         // number in the palette of twelve; the dash follows it
   std::vector<double> x, y;       // of equal length; NaN breaks the line
   std::vector<double> low, high;  // a band around y; empty or of that length
   bool markers = false;           // a marker at every point
@@ -40,6 +40,8 @@ struct IntervalEntry {
   std::vector<double> points;  // single runs
 };
 
+// Where intervals are so long that the points would all be in one place, the axis is cut, and arrows say where they go on; the
+// numbers beside them are whole.
 struct IntervalChart {
   static constexpr std::string_view kScript = "";  // none: it stays an image
   std::string title, x_label, description;
@@ -50,6 +52,9 @@ struct IntervalChart {
 // Both ignore what cannot be drawn (no finite points: the axes stay empty and say "no data").
 std::string to_svg(const LineChart& chart);
 std::string to_svg(const IntervalChart& chart);
+
+// The same for a narrow screen, where the other would be too small to read: a telephone's.
+std::string narrow_svg(const IntervalChart& chart);
 
 // The data of a chart for the page's script, at most 600 points per series, safe inside <script>.
 std::string page_json(const LineChart& chart);

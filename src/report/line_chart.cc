@@ -229,9 +229,9 @@ std::string json_numbers(const std::vector<double>& values, const std::vector<st
 
 std::string series_json(const ChartSeries& series, const LineChart& chart) {
   const std::vector<std::size_t> places = kept(series, chart);
-  std::string text =
-      fmt::format("{{\"name\":{},\"colour\":{},\"markers\":{},\"x\":{},\"y\":{}", script_string(series.name), series.colour % 8,
-                  series.markers, json_numbers(series.x, places, chart.x_scale), json_numbers(series.y, places, chart.y_scale));
+  std::string text = fmt::format("{{\"name\":{},\"colour\":{},\"markers\":{},\"x\":{},\"y\":{}", script_string(series.name),
+                                 series.colour % kSeriesStyles, series.markers, json_numbers(series.x, places, chart.x_scale),
+                                 json_numbers(series.y, places, chart.y_scale));
   if (!series.low.empty() && !series.high.empty()) {
     text += fmt::format(",\"low\":{},\"high\":{}", json_numbers(series.low, places, chart.y_scale),
                         json_numbers(series.high, places, chart.y_scale));
@@ -254,7 +254,7 @@ std::string to_svg(const LineChart& chart) {
     page = arrange_lines(chart, plot, kPlotHeight * kTallerForInset);
     space = free_corner(plot);
   }
-  Svg svg(kPageWidth, page.height, chart.title, chart.description, kChartStyle);
+  Svg svg(kPageWidth, page.height, chart.title, chart.description, chart_style());
   svg.element("rect", {{"class", "page"}, {"width", svg_number(kPageWidth)}, {"height", svg_number(page.height)}});
   draw_text(svg, {kPageLeft, kPageTop}, page.title, "title start", kTitleLine);
   draw_legend(svg, page.legend, {kPageLeft, page.legend_top}, kPageWidth - kPageLeft - kLineRight);

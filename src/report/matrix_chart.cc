@@ -187,7 +187,7 @@ void draw_matrix_legend(Svg& svg, const MatrixPage& page) {
 
 std::string to_svg(const MatrixChart& chart) {
   const MatrixPage page = arrange_matrix(chart);
-  Svg svg(kPageWidth, page.height, chart.title, chart.description, fmt::format("{}{}", kChartStyle, kMatrixStyle));
+  Svg svg(kPageWidth, page.height, chart.title, chart.description, fmt::format("{}{}", chart_style(), kMatrixStyle));
   svg.element("rect", {{"class", "page"}, {"width", svg_number(kPageWidth)}, {"height", svg_number(page.height)}});
   double y = kPageTop;
   for (const std::string& line : page.title) svg.text({kPageLeft, (y += kTitleLine) - 5}, "title start", line);

@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "report/style.h"
 #include "report/svg.h"
 
 namespace cautious::report {
@@ -74,8 +75,14 @@ void HtmlPage::paragraph(std::string_view text, std::string_view kind) {
 
 // As an image, because the names and styles in one SVG would meet those of the next.
 void HtmlPage::figure(const Figure& figure) {
-  body_ += fmt::format("<figure id=\"figure-{}\">\n<img class=\"still\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n",
-                       figure.name, svg_escape(figure.title + ". " + figure.description), base::to_base64(figure.svg));
+  const std::string image = fmt::format("<img class=\"still\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">",
+                                        svg_escape(figure.title + ". " + figure.description), base::to_base64(figure.svg));
+  body_ += fmt::format("<figure id=\"figure-{}\">\n", figure.name);
+  body_ +=
+      figure.narrow.empty()
+          ? image + "\n"
+          : fmt::format("<picture><source media=\"(max-width: 640px)\" srcset=\"data:image/svg+xml;base64,{}\">{}</picture>\n",
+                        base::to_base64(figure.narrow), image);
   if (!figure.script.empty()) {
     body_ += fmt::format("<script type=\"application/json\" class=\"{}\">{}</script>\n", figure.script, figure.data_json);
   }
@@ -144,7 +151,8 @@ std::string HtmlPage::finish() const {
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n",
       content_policy(), svg_escape(title_));
   if (!kUplotScript.empty()) text += fmt::format("<style>{}</style>\n", kUplotStyle);
-  text += fmt::format("<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", kReportStyle, svg_escape(title_));
+  text += fmt::format("<style>{}{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", series_properties(), kReportStyle,
+                      svg_escape(title_));
   text += front_ + contents() + body_ + fmt::format("</main>\n<script>{}</script>\n", kSliderScript);
   if (!kUplotScript.empty()) {
     text += fmt::format("<!-- uPlot, MIT licence: {} -->\n<script>{}</script>\n<script>{}</script>\n", kUplotLicence,

@@ -12,11 +12,13 @@
 
 namespace cautious::report {
 
-// A chart as a page and a file show it. Made of anything that has a title, a description, kScript, to_svg() and page_json().
+// A chart as a page and a file show it. Made of anything that has a title, a description, kScript, to_svg() and page_json(); of
+// what has narrow_svg() too, a page shows that on a narrow screen.
 struct Figure {
   std::string name;                // of its file: letters, digits, '_'
   std::string title, description;  // the description is for those who cannot see it
   std::string svg;
+  std::string narrow;       // the same for a narrow screen; empty: there is none
   std::string_view script;  // the script of the page that draws it again, "chart" or "paths"; empty: it stays an image
   std::string data_json;    // for the script, safe inside <script>
   std::string caption;      // below it; may be empty
@@ -31,7 +33,9 @@ struct Figure {
         script(Chart::kScript),
         data_json(page_json(shown)),
         caption(std::move(below)),
-        chart(std::move(shown)) {}
+        chart(std::move(shown)) {
+    if constexpr (requires(const Chart& any) { narrow_svg(any); }) narrow = narrow_svg(std::any_cast<const Chart&>(chart));
+  }
 };
 
 // A remark below a claim. `kind`: a class of the style sheet, "by-hand", "noticed", "unnoticed".

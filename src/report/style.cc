@@ -1,6 +1,7 @@
 #include "report/style.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <sstream>
@@ -18,6 +19,13 @@ std::vector<SvgPoint> polygon(std::size_t corners, double start, double radius) 
     const double angle = start + 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(corners);
     points.push_back({radius * std::cos(angle), radius * std::sin(angle)});
   }
+  return points;
+}
+
+std::vector<SvgPoint> star() {
+  std::vector<SvgPoint> points;
+  const std::vector<SvgPoint> outer = polygon(5, kUp, 1.5), inner = polygon(5, kUp + std::numbers::pi / 5, 0.62);
+  for (std::size_t i = 0; i < outer.size(); ++i) points.insert(points.end(), {outer[i], inner[i]});
   return points;
 }
 
@@ -50,6 +58,14 @@ std::vector<SvgPoint> shape(std::size_t style) {
       return plus(kDiagonal);
     case 7:
       return polygon(5, kUp, 1.2);
+    case 8:
+      return star();
+    case 9:
+      return polygon(3, std::numbers::pi, 1.35);
+    case 10:
+      return polygon(3, 0, 1.35);
+    case 11:
+      return {{-1.2, -1}, {1.2, -1}, {-1.2, 1}, {1.2, 1}};  // an hourglass
     default:
       return polygon(24, 0, 1);
   }
@@ -82,9 +98,23 @@ std::vector<std::string> pieces(const std::string& word, double font_size, doubl
   return parts;
 }
 
-}  // namespace
+struct SeriesStyle {
+  std::string_view light, light_name, dark, dash;  // a name is text, so it may have to be darker than its line
+};
+constexpr std::array<SeriesStyle, kSeriesStyles> kPalette{{{"#0072b2", "#0072b2", "#4aa3e0", ""},
+                                                           {"#d55e00", "#c25400", "#f0743e", "8 3"},
+                                                           {"#009e73", "#00805d", "#2fc79b", "3 2.5"},
+                                                           {"#cc79a7", "#a84d80", "#d78fb8", "9 3 2 3"},
+                                                           {"#365f13", "#365f13", "#b7c451", "14 4"},
+                                                           {"#3a9cd4", "#2577a8", "#8ad0ff", "1.5 2.5"},
+                                                           {"#1b2330", "#1b2330", "#e6eaf2", "9 3 2 3 2 3"},
+                                                           {"#7e00f6", "#7e00f6", "#9a6cff", "5 5"},
+                                                           {"#751c9b", "#751c9b", "#b1688e", "12 3 3 3"},
+                                                           {"#986aff", "#7a45f0", "#96ffa3", "6 2"},
+                                                           {"#5b2500", "#5b2500", "#ffda11", "2 5"},
+                                                           {"#a1446c", "#a1446c", "#fc005c", "14 3 2 3 2 3"}}};
 
-const std::string_view kChartStyle = R"(
+constexpr std::string_view kChartRules = R"(
 text{font-family:Inter,"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#1b2330}
 .page{fill:#ffffff}
 .title{font-size:17px;font-weight:600}
@@ -106,14 +136,10 @@ text{font-family:Inter,"Helvetica Neue",Helvetica,Arial,"Liberation Sans","DejaV
 .leader{fill:none;stroke:currentColor;stroke-width:1;stroke-opacity:.6}
 .band{fill:currentColor;fill-opacity:.16}
 .whisker{stroke:currentColor;stroke-width:2}
+.arrow{fill:currentColor}
+.halo{paint-order:stroke;stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}
 .mark{fill:currentColor;stroke:#ffffff;stroke-width:1;stroke-linejoin:round}
 .run{fill:currentColor;fill-opacity:.55}
-.s0{color:#0072b2}.s1{color:#d55e00}.s2{color:#009e73}.s3{color:#cc79a7}
-.s4{color:#c8860a}.s5{color:#3a9cd4}.s6{color:#1b2330}.s7{color:#a39400}
-.name.s1{color:#c25400}.name.s2{color:#00805d}.name.s3{color:#a84d80}
-.name.s4{color:#8f6100}.name.s5{color:#2577a8}.name.s7{color:#756b00}
-.line.s1{stroke-dasharray:8 3}.line.s2{stroke-dasharray:3 2.5}.line.s3{stroke-dasharray:9 3 2 3}
-.line.s4{stroke-dasharray:14 4}.line.s5{stroke-dasharray:1.5 2.5}.line.s6{stroke-dasharray:9 3 2 3 2 3}.line.s7{stroke-dasharray:5 5}
 @media (prefers-color-scheme:dark){
 text{fill:#e6eaf2}
 .page{fill:#11151c}
@@ -126,11 +152,37 @@ text{fill:#e6eaf2}
 .inset{fill:#11151c;stroke:#4d586b}
 .reference{stroke:#e6eaf2}
 .band{fill-opacity:.2}
-.mark{stroke:#11151c}
-.s0,.name.s0{color:#4aa3e0}.s1,.name.s1{color:#f0743e}.s2,.name.s2{color:#2fc79b}.s3,.name.s3{color:#d78fb8}
-.s4,.name.s4{color:#f2b134}.s5,.name.s5{color:#8ad0ff}.s6,.name.s6{color:#e6eaf2}.s7,.name.s7{color:#f0e442}
+.mark,.halo{stroke:#11151c}
 }
 )";
+
+}  // namespace
+
+std::string series_colours() {
+  std::string light, dark;
+  for (std::size_t i = 0; i < kSeriesStyles; ++i) {
+    light += fmt::format(".s{0}{{color:{1}}}.name.s{0}{{color:{2}}}\n", i, kPalette[i].light, kPalette[i].light_name);
+    dark += fmt::format(".s{0},.name.s{0}{{color:{1}}}\n", i, kPalette[i].dark);
+  }
+  return fmt::format("{}@media (prefers-color-scheme:dark){{\n{}}}\n", light, dark);
+}
+
+std::string series_properties() {
+  std::string light, dark;
+  for (std::size_t i = 0; i < kSeriesStyles; ++i) {
+    light += fmt::format("--s{0}:{1};--d{0}:{2};", i, kPalette[i].light, kPalette[i].dash.empty() ? " " : kPalette[i].dash);
+    dark += fmt::format("--s{}:{};", i, kPalette[i].dark);
+  }
+  return fmt::format(":root{{{}}}\n@media (prefers-color-scheme:dark){{:root{{{}}}}}\n", light, dark);
+}
+
+std::string chart_style() {
+  std::string style = std::string(kChartRules) + series_colours();
+  for (std::size_t i = 0; i < kSeriesStyles; ++i) {
+    if (!kPalette[i].dash.empty()) style += fmt::format(".line.s{}{{stroke-dasharray:{}}}\n", i, kPalette[i].dash);
+  }
+  return style;
+}
 
 std::string style_class(std::string_view classes, std::size_t colour) {
   return fmt::format("{} s{}", classes, colour % kSeriesStyles);

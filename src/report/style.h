@@ -1,6 +1,6 @@
-// How charts look: sizes of type, the style sheet, a marker per series, how wide text may get and where labels go. Eight series
-// in the colours of Okabe and Ito, which colour-blind readers can tell apart; those too pale for the ground are darker or
-// lighter here, in lines to a contrast of 3, in names to 4.5. A series differs in its dash and marker too.
+// How charts look: sizes of type, the style sheet, a marker per series, how wide text may get and where labels go. Twelve
+// series in colours that colour-blind readers can tell apart, most of the first ones those of Okabe and Ito; in lines they have
+// a contrast of 3 with the ground, in names of 4.5. A series differs in its dash and marker too.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,24 @@
 
 namespace cautious::report {
 
-inline constexpr std::size_t kSeriesStyles = 8;
+inline constexpr std::size_t kSeriesStyles = 12;
 
 // Sizes that the layout has to know.
 inline constexpr double kTitleSize = 17, kNameSize = 12.5, kSoftSize = 12, kAxisSize = 11.5, kSmallSize = 10;
 
 // The style sheet of a chart. No custom properties: some SVG readers do not know them.
-extern const std::string_view kChartStyle;
+std::string chart_style();
 
-// "s0" to "s7" after the other classes.
+// What it has of the series, for other drawings: the colours of the classes s0 to s11.
+std::string series_colours();
+
+// Colours and dashes for the scripts of a page, as custom properties: --s0, --d0.
+std::string series_properties();
+
+// "s0" to "s11" after the other classes.
 std::string style_class(std::string_view classes, std::size_t colour);
 
-// Path data of the closed shape that marks a series: each of the eight styles has its own.
+// Path data of the closed shape that marks a series: each of the twelve styles has its own.
 std::string marker_path(SvgPoint at, std::size_t series, double radius);
 void draw_markers(Svg& svg, const std::vector<SvgPoint>& at, std::size_t colour, double radius);
 

@@ -167,9 +167,9 @@ std::string to_latex(const Table& table) {
 
 std::string to_html(const Table& table) {
   const std::vector<bool> numeric = numeric_columns(table);
-  std::string text =
-      fmt::format("<div class=\"scroll\"><table id=\"table-{}\">\n<caption>{}</caption>\n<thead>{}</thead>\n<tbody>\n",
-                  table.name, svg_escape(table.title), html_row(table.head, "th scope=\"col\"", numeric));
+  std::string text = fmt::format(
+      "<div class=\"scroll\"><table id=\"table-{}\">\n<caption><span>{}</span></caption>\n<thead>{}</thead>\n<tbody>\n",
+      table.name, svg_escape(table.title), html_row(table.head, "th scope=\"col\"", numeric));
   for (const Cells& row : table.rows) text += html_row(row, "td", numeric);
   text += "</tbody>\n</table></div>\n";
   if (!table.note.empty()) text += fmt::format("<p class=\"note\">{}</p>\n", svg_escape(table.note));

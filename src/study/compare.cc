@@ -103,12 +103,26 @@ constexpr std::array<DecidedKey, 5> kExternalDecides{{{"task", "its runs are ext
 // At equal lambda CWD removes less than half of what plain decay does.
 constexpr double kReach = 2.5;
 
+// As it is written in papers.
+std::string proper_name(const std::string& optimizer) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kProper{{{"adam", "Adam"},
+                                                                                  {"adamw", "AdamW"},
+                                                                                  {"adamc", "AdamC"},
+                                                                                  {"lion", "Lion"},
+                                                                                  {"lion-k", "Lion-K"},
+                                                                                  {"muon", "Muon"},
+                                                                                  {"sgd", "SGD"},
+                                                                                  {"sgdm", "SGDM"}}};
+  const auto found = std::ranges::find(kProper, std::string_view(optimizer), [](const auto& entry) { return entry.first; });
+  return found == kProper.end() ? optimizer : std::string(found->second);
+}
+
 // `trained`: what with which model on which data.
 Plan plan_of(const Comparison& c, const std::string& trained, Overrides base) {
   base::check_range("seeds", static_cast<double>(c.seeds), {1, 10000, false, false});
   base::check_range("tune-seeds", static_cast<double>(c.tune_seeds), {1, 10000, false, false});
   Plan plan;
-  plan.title = fmt::format("Does cautious weight decay help {}?", c.optimizer);
+  plan.title = fmt::format("Does cautious weight decay help {}?", proper_name(c.optimizer));
   plan.about = fmt::format(
       "{}. Plain decay and CWD are each taken at the lambda that is best on {} tuning seeds, which "
       "are not judged; both may choose no decay. At CWD's lambda, shuffled decays as many weights of each size as CWD would, "
@@ -146,7 +160,7 @@ Plan plan_of(const Comparison& c, const std::string& trained, Overrides base) {
 Plan compare_plan(const Comparison& c) {
   (void)recipe(c.optimizer);  // an unknown one is named as it was given
   for (const auto& [key, value] : c.settings) refuse_decided(key, kComparisonDecides);
-  return plan_of(c, fmt::format("{} with a model of {} on {}", c.optimizer, c.preset, c.data), base_of(c));
+  return plan_of(c, fmt::format("{} with a model of {} on {}", proper_name(c.optimizer), c.preset, c.data), base_of(c));
 }
 
 Plan external_plan(const Comparison& c) {
@@ -159,7 +173,7 @@ Plan external_plan(const Comparison& c) {
   Overrides base{{"task", "external"}, {"optimizer.name", c.optimizer}};
   if (c.lrs.size() == 1) base.emplace_back("optimizer.lr", base::to_text(c.lrs.front()));
   put(base, c.settings);
-  return plan_of(c, fmt::format("{} in a training program of your own", c.optimizer), std::move(base));
+  return plan_of(c, fmt::format("{} in a training program of your own", proper_name(c.optimizer)), std::move(base));
 }
 
 Plan recorded_plan(const Comparison& c) {

@@ -12,6 +12,7 @@
 
 #include "base/sha256.h"
 #include "run/config_table.h"
+#include "study/report.h"
 
 namespace cautious::study {
 namespace {
@@ -161,6 +162,14 @@ void check_one_task(const Plan& plan, const std::vector<PlannedRun>& runs) {
 
 void check_objective(const Plan& plan, const std::vector<PlannedRun>& runs) {
   plan.lines.at("objective", [&] { std::ranges::for_each(runs, [](const PlannedRun& run) { (void)measure_of(run); }); });
+}
+
+void check_figure(const Plan& plan, const std::vector<PlannedRun>& runs) {
+  if (plan.figure.empty()) return;
+  const std::vector<std::string> names = lead_figures(plan, runs.front().config.task);
+  if (std::ranges::find(names, plan.figure) != names.end()) return;
+  const std::vector<std::string_view> choices(names.begin(), names.end());
+  plan.lines.refuse("figure", base::unknown("figure", plan.figure, choices));
 }
 
 // What a control takes from its reference run must be there for its every step and tensor. External runs are asked when they
@@ -324,6 +333,7 @@ std::vector<PlannedRun> expand(const Plan& plan) {
   add(plan.seeds, false);
   check_one_task(plan, runs);
   check_objective(plan, runs);
+  check_figure(plan, runs);
   return runs;
 }
 

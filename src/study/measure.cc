@@ -82,8 +82,9 @@ std::string Measure::signed_number(double value) const { return fmt::format("{:+
 std::string Measure::with_unit(std::string text) const { return unit.empty() ? text : fmt::format("{} {}", text, unit); }
 std::string Measure::target_text() const { return with_unit(fmt::format("{}", target)); }
 
-std::string Measure::title() const {
-  std::string text(name);
+std::string Measure::title() const { return with_capital(name); }
+
+std::string with_capital(std::string text) {
   if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
 }

@@ -42,6 +42,8 @@ struct Measure {
   std::string title() const;                      // the name with a capital
 };
 
+std::string with_capital(std::string text);
+
 // " (nats per token)" behind a name; nothing for an empty unit.
 std::string in_brackets(const std::string& unit);
 

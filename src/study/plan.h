@@ -3,6 +3,7 @@
 //
 //   title = "Does CWD help AdamW?"
 //   objective = "eval/hellaswag/acc_norm"     # instead of the validation loss (study/measure.h)
+//   figure = "activation_ratio"               # the report opens with it (study/report.h)
 //   seeds = [0, 1, 2]                         # the arms are judged on these
 //   tune_seeds = 2                            # grid points are chosen on others: 100000 and 100001
 //   [base]                                    # a run's configuration (run/config.h)
@@ -117,6 +118,7 @@ struct Plan {
   std::vector<PaperNumber> paper;
   std::vector<std::uint64_t> tune_seeds = {};  // grid points are chosen on these, and nothing is judged on them
   std::string objective = {};                  // what runs are judged by; empty: their task's own
+  std::string figure = {};                     // that the report opens with; empty: the prespecified differences
   PlanLines lines = {};
 };
 

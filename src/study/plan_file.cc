@@ -20,7 +20,7 @@ using base::TomlEntry;
 using base::TomlTable;
 using base::TomlValue;
 
-constexpr std::array<std::string_view, 10> kTop{"title", "about", "objective", "seeds",    "tune_seeds",
+constexpr std::array<std::string_view, 11> kTop{"title", "about", "objective", "figure",   "seeds", "tune_seeds",
                                                 "base",  "grid",  "arm",       "contrast", "paper"};
 constexpr std::array<std::string_view, 5> kArm{"name", "density_of", "budget_of", "point_of", "grid"};
 constexpr std::array<std::string_view, 4> kContrast{"a", "b", "best", "primary"};
@@ -67,7 +67,10 @@ class PlanReader {
     plan_.title = top.string("title");
     plan_.about = top.string("about");
     plan_.objective = top.string("objective");
-    if (const TomlValue* objective = value.get("objective")) plan_.lines.set("objective", objective->begin.line);
+    plan_.figure = top.string("figure");
+    for (const char* const key : {"objective", "figure"}) {
+      if (const TomlValue* found = value.get(key)) plan_.lines.set(key, found->begin.line);
+    }
     if (const TomlValue* seeds = value.get("seeds")) plan_.seeds = read_seeds("seeds", *seeds, 1, first_seeds);
     const TomlValue* const tune = value.get("tune_seeds");
     if (tune) plan_.tune_seeds = read_seeds("tune_seeds", *tune, 0, tuning_seeds);
@@ -306,6 +309,7 @@ void settle_paths(Plan& plan, const std::filesystem::path& folder) {
 std::string to_toml(const Plan& plan) {
   std::string text = fmt::format("title = {}\nabout = {}\n", in_toml(plan.title), in_toml(plan.about));
   if (!plan.objective.empty()) text += fmt::format("objective = {}\n", in_toml(plan.objective));
+  if (!plan.figure.empty()) text += fmt::format("figure = {}\n", in_toml(plan.figure));
   text += fmt::format("seeds = [{}]\n", fmt::join(plan.seeds, ", "));
   if (!plan.tune_seeds.empty() || chooses(plan)) text += fmt::format("tune_seeds = [{}]\n", fmt::join(plan.tune_seeds, ", "));
   if (!plan.base.empty()) text += "\n[base]\n" + lines_of(plan.base);

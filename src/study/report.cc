@@ -57,9 +57,18 @@ Report make_report(const Results& results, const Verdict& verdict) {
   if (knows_amounts(results)) report.amounts.push_back(amounts_figure(results));
   if (is_external(results)) return report;
   for (const CurveFigure& what : loss_figures(measure_of(results.runs).task))
-    report.losses.push_back(arms_curve_figure(what, results, chosen, metrics));
-  for (const CurveFigure& what : inside_figures()) report.inside.push_back(arms_curve_figure(what, results, chosen, metrics));
+    add_arms_curve_figure(report.losses, what, results, chosen, metrics);
+  for (const CurveFigure& what : inside_figures()) add_arms_curve_figure(report.inside, what, results, chosen, metrics);
   return report;
+}
+
+// All but those of differences.
+std::vector<const report::Figure*> figures_of(const Report& report) {
+  std::vector<const report::Figure*> all{&report.arms};
+  for (const auto* more : {&report.amounts, &report.sweeps, &report.losses, &report.inside}) {
+    for (const report::Figure& figure : *more) all.push_back(&figure);
+  }
+  return all;
 }
 
 std::string status_line(const Results& results) {
@@ -76,13 +85,6 @@ std::string status_line(const Results& results) {
   if (!results.plan.tune_seeds.empty()) text += fmt::format(" and {} tuning seeds", results.plan.tune_seeds.size());
   const bool ended = counts[RunStatus::waiting] + counts[RunStatus::running] == 0;
   return ended ? text + "." : text + ". The study has not ended: everything below is provisional.";
-}
-
-// "1.3 million".
-std::string count_words(double count) {
-  if (count >= 1e9) return fmt::format("{:.3g} billion", count / 1e9);
-  if (count >= 1e6) return fmt::format("{:.3g} million", count / 1e6);
-  return count >= 1e4 ? fmt::format("{:.3g} thousand", count / 1e3) : fmt::format("{:.0f}", count);
 }
 
 std::string size_words(const Results& results) {
@@ -112,6 +114,9 @@ std::string caution(const Results& results) {
 
 void add_head(report::HtmlPage& page, const Results& results, const Verdict& verdict, const Report& report) {
   page.paragraph(status_line(results), "status");
+  for (const report::Figure* figure : figures_of(report)) {
+    if (figure->name == results.plan.figure) page.figure(*figure);
+  }
   for (const std::string& answer : verdict.answers) page.paragraph(answer, "verdict");
   page.paragraph(fmt::format("{}", fmt::join(verdict.notes, " ")), "note");
   if (!report.contrast_table.rows.empty()) page.figure(report.contrasts);
@@ -137,6 +142,13 @@ void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report&
   page.figure(report.exploratory);
   page.table(report.exploratory_table);
   page.close_details();
+}
+
+// But for the one that the page began with.
+void add_figures(report::HtmlPage& page, const Results& results, const std::vector<report::Figure>& figures) {
+  for (const report::Figure& figure : figures) {
+    if (figure.name != results.plan.figure) page.figure(figure);
+  }
 }
 
 void add_paper(report::HtmlPage& page, const Report& report) {
@@ -170,10 +182,10 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   add_head(page, results, verdict, report);
   add_contrasts(page, verdict, report);
   page.section("Arms");
-  for (const report::Figure& figure : report.amounts) page.figure(figure);
+  add_figures(page, results, report.amounts);
   if (!report.equal_amounts.rows.empty()) page.table(report.equal_amounts);
-  for (const report::Figure& figure : report.sweeps) page.figure(figure);
-  page.figure(report.arms);
+  add_figures(page, results, report.sweeps);
+  add_figures(page, results, {report.arms});
   if (!report.tuning.rows.empty()) {
     page.open_details("Table of the choice of points");
     page.table(report.tuning);
@@ -186,9 +198,9 @@ std::string page_of(const Results& results, const Verdict& verdict, const Report
   add_paper(page, report);
   if (!report.losses.empty()) {
     page.section(measure_of(results.runs).section);
-    for (const report::Figure& figure : report.losses) page.figure(figure);
+    add_figures(page, results, report.losses);
     page.section("Inside the optimizer");
-    for (const report::Figure& figure : report.inside) page.figure(figure);
+    add_figures(page, results, report.inside);
   }
   page.section("Settings");
   page.table(report.settings);
@@ -212,10 +224,9 @@ std::string report_html(const Results& results, const Verdict& verdict) {
 
 std::filesystem::path write_report(const Results& results, const Verdict& verdict) {
   const Report report = make_report(results, verdict);
-  std::vector<report::Figure> figures{report.contrasts, report.arms};
+  std::vector<report::Figure> figures{report.contrasts};
   if (verdict.exploratory > 0) figures.push_back(report.exploratory);
-  for (const auto* more : {&report.amounts, &report.sweeps, &report.losses, &report.inside})
-    figures.insert(figures.end(), more->begin(), more->end());
+  for (const report::Figure* figure : figures_of(report)) figures.push_back(*figure);
   std::vector<report::Table> tables{report.contrast_table, report.arm_table, report.chosen,
                                     report.runs,           report.settings,  report.provenance};
   if (verdict.exploratory > 0) tables.push_back(report.exploratory_table);

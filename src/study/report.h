@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "study/results.h"
 #include "study/verdict.h"
@@ -17,6 +18,9 @@ std::string report_html(const Results& results, const Verdict& verdict);
 // Writes report.html, figures/ and tables/ into the study's directory; each file appears complete or not at all. Returns the
 // path of report.html.
 std::filesystem::path write_report(const Results& results, const Verdict& verdict);
+
+// The figures that a plan may put first, by their names: not all that a report has, since some are there with enough data only.
+std::vector<std::string> lead_figures(const Plan& plan, run::TaskKind task);
 
 // The end of a study: its report is written, and the verdict noted as a look. Of several processes that come to it at the same
 // time, one after another.

@@ -17,6 +17,16 @@ double largest_step(const std::vector<report::ChartSeries>& all) {
   return last;
 }
 
+// Whether the figure shows more than its whole one does: not of an end with hardly a point, or with all points of the run.
+bool tells_more(const CurveFigure& what, const std::vector<report::ChartSeries>& all) {
+  constexpr std::ptrdiff_t kFewest = 3;
+  const double begin = what.from * largest_step(all);
+  return what.from == 0 || std::ranges::any_of(all, [&](const report::ChartSeries& series) {
+           const auto shown = std::ranges::count_if(series.x, [&](double x) { return x >= begin; });
+           return shown >= kFewest && shown < std::ssize(series.x);
+         });
+}
+
 std::string ends_of(const std::vector<report::ChartSeries>& all) {
   std::string words;
   for (const report::ChartSeries& series : all) {
@@ -152,7 +162,9 @@ std::vector<CurveFigure> inside_figures() {
            .sum = true}};
 }
 
-report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSeries> series, const std::string& who) {
+void add_curve_figure(std::vector<report::Figure>& figures, const CurveFigure& what, std::vector<report::ChartSeries> series,
+                      const std::string& who) {
+  if (!tells_more(what, series)) return;
   report::LineChart chart;
   chart.title = what.title;
   chart.x_label = "step";
@@ -163,11 +175,11 @@ report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSe
   if (what.from > 0 && last > 0) chart.x_range = {what.from * last, last};
   if (what.inset && last > 0) chart.inset = {0, 0.1 * last};
   chart.series = std::move(series);
-  return {what.name, std::move(chart), what.caption.empty() ? who : who + " " + what.caption};
+  figures.emplace_back(what.name, std::move(chart), what.caption.empty() ? who : who + " " + what.caption);
 }
 
-report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& chosen,
-                                 StudyMetrics& metrics) {
+void add_arms_curve_figure(std::vector<report::Figure>& figures, const CurveFigure& what, const Results& results,
+                           const std::vector<Overrides>& chosen, StudyMetrics& metrics) {
   std::vector<report::ChartSeries> all;
   for (std::size_t i = 0; i < results.plan.arms.size(); ++i) {
     const std::string& arm = results.plan.arms[i].name;
@@ -179,8 +191,8 @@ report::Figure arms_curve_figure(const CurveFigure& what, const Results& results
     series.colour = i;
     all.push_back(std::move(series));
   }
-  return curve_figure(what, std::move(all),
-                      "Each arm at its point: mean over the seeds, the band from the lowest to the highest.");
+  add_curve_figure(figures, what, std::move(all),
+                   "Each arm at its point: mean over the seeds, the band from the lowest to the highest.");
 }
 
 }  // namespace cautious::study

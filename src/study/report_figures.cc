@@ -142,6 +142,8 @@ const Axis* axis_with(const std::vector<Axis>& axes, const std::string& key) {
   return found == axes.end() ? nullptr : &*found;
 }
 
+std::string sweep_name(const std::string& key) { return fmt::format("sweep_{}", run::without_section(key)); }
+
 report::Figure sweep_figure(const Results& results, const std::string& key, const std::vector<double>& values) {
   const std::string name(run::without_section(key));
   report::LineChart chart;
@@ -170,7 +172,23 @@ report::Figure sweep_figure(const Results& results, const std::string& key, cons
   const auto several = [&](const Arm& arm) { return axes_of(results.plan, arm).size() > 1; };
   if (std::ranges::any_of(results.plan.arms, several))
     caption += " Other keys of the grid are at the best value for each point.";
-  return {"sweep_" + name, std::move(chart), std::move(caption)};
+  return {sweep_name(key), std::move(chart), std::move(caption)};
+}
+
+// Keys of grids with at least two numbers, and their numbers in all arms.
+std::vector<std::pair<std::string, std::vector<double>>> swept_keys(const Plan& plan) {
+  std::vector<std::pair<std::string, std::vector<double>>> swept;
+  for (const Arm& arm : plan.arms) {
+    for (const Axis& axis : axes_of(plan, arm)) {
+      std::vector<double> values;
+      for (const std::string& value : axis.values) values.push_back(number_of(value));
+      if (values.size() < 2 || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) continue;
+      auto found = std::ranges::find(swept, axis.key, [](const auto& entry) { return entry.first; });
+      if (found == swept.end()) found = swept.insert(found, {axis.key, {}});
+      found->second.insert(found->second.end(), values.begin(), values.end());
+    }
+  }
+  return swept;
 }
 
 void sort_by_x(report::ChartSeries& series) {
@@ -206,20 +224,21 @@ report::Figure arms_figure(const Results& results, const std::vector<Overrides>&
 }
 
 std::vector<report::Figure> sweep_figures(const Results& results) {
-  std::vector<std::pair<std::string, std::vector<double>>> swept;  // keys, and their numbers in all arms
-  for (const Arm& arm : results.plan.arms) {
-    for (const Axis& axis : axes_of(results.plan, arm)) {
-      std::vector<double> values;
-      for (const std::string& value : axis.values) values.push_back(number_of(value));
-      if (values.size() < 2 || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) continue;
-      auto found = std::ranges::find(swept, axis.key, [](const auto& entry) { return entry.first; });
-      if (found == swept.end()) found = swept.insert(found, {axis.key, {}});
-      found->second.insert(found->second.end(), values.begin(), values.end());
+  std::vector<report::Figure> figures;
+  for (const auto& [key, values] : swept_keys(results.plan)) figures.push_back(sweep_figure(results, key, values));
+  return figures;
+}
+
+std::vector<std::string> lead_figures(const Plan& plan, run::TaskKind task) {
+  std::vector<std::string> names{"arms", "amounts"};
+  for (const auto& [key, values] : swept_keys(plan)) names.push_back(sweep_name(key));
+  if (task == run::TaskKind::external) return names;
+  for (const std::vector<CurveFigure>& figures : {loss_figures(task), inside_figures()}) {
+    for (const CurveFigure& figure : figures) {
+      if (figure.from == 0) names.push_back(figure.name);
     }
   }
-  std::vector<report::Figure> figures;
-  for (const auto& [key, values] : swept) figures.push_back(sweep_figure(results, key, values));
-  return figures;
+  return names;
 }
 
 report::Figure amounts_figure(const Results& results) {

@@ -62,14 +62,16 @@ struct CurveFigure {
 std::vector<CurveFigure> loss_figures(run::TaskKind task);
 std::vector<CurveFigure> inside_figures();
 
-// The chart of these series, named and coloured by the caller.
-report::Figure curve_figure(const CurveFigure& what, std::vector<report::ChartSeries> series, const std::string& who);
+// Adds the chart of these series, named and coloured by the caller; not one of the end of a run that has fewer than three
+// points, or all that the whole one has.
+void add_curve_figure(std::vector<report::Figure>& figures, const CurveFigure& what, std::vector<report::ChartSeries> series,
+                      const std::string& who);
 
 // Below, `chosen` is best_points(results): where each arm is judged.
 
 // Each arm at its point: mean over the seeds, and the band between the lowest and the highest.
-report::Figure arms_curve_figure(const CurveFigure& what, const Results& results, const std::vector<Overrides>& chosen,
-                                 StudyMetrics& metrics);
+void add_arms_curve_figure(std::vector<report::Figure>& figures, const CurveFigure& what, const Results& results,
+                           const std::vector<Overrides>& chosen, StudyMetrics& metrics);
 // Prespecified: whether decay matters, then the primary contrasts.
 report::Figure contrasts_figure(const Verdict& verdict, bool primary);
 // Every arm at its point, single seeds as dots.
@@ -119,6 +121,9 @@ report::Table confusion_table(const Evaluation& evaluation);
 // How many images of each class are classified right.
 report::Table classes_table(const Evaluation& evaluation);
 std::vector<report::Picture> mistake_pictures(const Evaluation& evaluation);
+
+// "1.3 million".
+std::string count_words(double count);
 
 // The last part of its path, also of "." and "runs/".
 std::string directory_name(const std::filesystem::path& directory);

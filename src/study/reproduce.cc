@@ -185,6 +185,13 @@ Experiment read_experiment(const BundledPlan& bundled, Scale scale) {
   return experiment;
 }
 
+void train_on(Plan& plan, const std::string& data) {
+  put(plan.base, {{"data.path", data}});
+  settle_paths(plan, "");
+  plan.about.resize(std::min(plan.about.find("Ours"), plan.about.size()));  // all that follows may be about the plan's own
+  plan.about += fmt::format("Ours: on {}, not on the data that the plan was written for.", data);
+}
+
 std::vector<std::string> reproducible() {
   std::set<std::string> names;
   for (const BundledPlan& bundled : bundled_plans()) {

@@ -43,6 +43,9 @@ struct Experiment {
 // The plan at that scale, which expand() takes. What is wrong with the text is an Error(Fault::usage) with its line.
 Experiment read_experiment(const BundledPlan& bundled, Scale scale);
 
+// Trains on other data, and says so in the place of what the plan says about its own.
+void train_on(Plan& plan, const std::string& data);
+
 // What the plans reproduce, each name once, sorted.
 std::vector<std::string> reproducible();
 // All plans of that name, which is one of reproducible() or of a plan itself; otherwise an Error with a suggestion.

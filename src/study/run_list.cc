@@ -14,21 +14,14 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "report/style.h"
 #include "study/plan.h"
 #include "study/report_parts.h"
 
 namespace cautious::study {
 namespace {
 
-constexpr std::size_t kMostDrawn = 8;  // colours of the palette
-
-std::string status_of(const std::filesystem::path& run, bool begun) {
-  if (base::DirectoryLock::is_held(run)) return "running";
-  const auto text = base::read_file_if_any(run / "summary.json");
-  const auto summary = base::parse_json(text.value_or(""));
-  if (summary.is_object() && summary.contains("status") && summary["status"].is_string()) return summary["status"];
-  return begun ? "interrupted" : "not begun";
-}
+constexpr std::size_t kMostDrawn = report::kSeriesStyles;
 
 // Of different presets, the preset says it.
 void keep_differences(std::vector<ListedRun>& runs) {
@@ -56,6 +49,14 @@ const char* judged_by(const ListedRun& run) { return run.task == run::TaskKind::
 std::string number_text(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
 
 }  // namespace
+
+std::string status_of_run(const std::filesystem::path& run, bool begun) {
+  if (base::DirectoryLock::is_held(run)) return "running";
+  const auto text = base::read_file_if_any(run / "summary.json");
+  const auto summary = base::parse_json(text.value_or(""));
+  if (summary.is_object() && summary.contains("status") && summary["status"].is_string()) return summary["status"];
+  return begun ? "interrupted" : "not begun";
+}
 
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) try {
   std::vector<std::filesystem::path> found;
@@ -92,7 +93,7 @@ std::vector<ListedRun> runs_below(const std::filesystem::path& folder) {
       for (const run::ConfigKey& key : run::config_keys(config)) {
         if (changes_numbers(key.name)) run.settings.emplace_back(key.name, key.value);
       }
-      run.status = status_of(path, !run.rows.empty());
+      run.status = status_of_run(path, !run.rows.empty());
     } catch (const Error& error) {
       run.trouble = error.what();
     }
@@ -156,7 +157,7 @@ RunListReport run_list_report(const std::filesystem::path& folder, const std::ve
         all.back().name = drawn[i]->name;
         all.back().colour = i;
       }
-      report.figures.push_back(curve_figure(what, std::move(all), caption));
+      add_curve_figure(report.figures, what, std::move(all), caption);
     }
   }
 

@@ -28,6 +28,9 @@ struct ListedRun {
   double last(const std::string& column) const;  // NaN: never measured
 };
 
+// Of the run in that directory, as of a ListedRun; `begun`: it has metrics.
+std::string status_of_run(const std::filesystem::path& run, bool begun);
+
 // The directories below it that are runs, sorted; what is inside a run is not looked through. A folder that cannot be read is
 // an Error.
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder);

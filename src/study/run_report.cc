@@ -25,9 +25,9 @@ namespace cautious::study {
 namespace {
 
 struct RunReport {
-  std::vector<report::Figure> losses, confusion, inside;  // no confusion of too many classes
+  std::string status, result;                                   // a line each; the result is empty before there is one
+  std::vector<report::Figure> losses, pace, confusion, inside;  // no confusion of too many classes
   report::Table summary;
-  std::size_t rows = 0;
   bool images = false;    // it is one of an image classifier
   bool external = false;  // a program of the user's made it: it has nothing but its summary
   std::optional<Evaluation> evaluation = {};
@@ -47,12 +47,12 @@ report::Table summary_table(const std::filesystem::path& run) {
   return table;
 }
 
-report::Figure figure_of(const CurveFigure& what, const std::vector<run::MetricsRow>& rows) {
+void add_figure(std::vector<report::Figure>& figures, const CurveFigure& what, const std::vector<run::MetricsRow>& rows) {
   Curve curve = curve_of(rows, what.column);
   if (what.sum) curve = summed(curve);
   report::ChartSeries series = mean_series({curve});
   series.name = "run";
-  return curve_figure(what, {std::move(series)}, "");
+  add_curve_figure(figures, what, {std::move(series)}, "");
 }
 
 // A column of the metrics and its name in a chart.
@@ -60,15 +60,61 @@ using NamedColumn = std::pair<const char*, const char*>;
 constexpr std::array<NamedColumn, 2> kLossColumns{{{"loss", "training"}, {"val_loss", "validation"}}},
     kErrorColumns{{{"val_error", "top-1"}, {"val_top5_error", "top-5"}}};
 
-report::Figure columns_figure(const CurveFigure& what, std::span<const NamedColumn> columns,
-                              const std::vector<run::MetricsRow>& rows) {
+void add_columns_figure(std::vector<report::Figure>& figures, const CurveFigure& what, std::span<const NamedColumn> columns,
+                        const std::vector<run::MetricsRow>& rows) {
   std::vector<report::ChartSeries> all;
   for (const auto& [column, name] : columns) {
     all.push_back(mean_series({curve_of(rows, column)}));
     all.back().name = name;
     all.back().colour = all.size() - 1;
   }
-  return curve_figure(what, std::move(all), "");
+  add_curve_figure(figures, what, std::move(all), "");
+}
+
+// The last that was measured, in words; those that never were are left out.
+std::string last_of(const std::vector<run::MetricsRow>& rows, std::span<const NamedColumn> columns) {
+  std::string text;
+  for (const auto& [column, words] : columns) {
+    const std::vector<double> values = curve_of(rows, column).values;
+    if (!values.empty()) text += (text.empty() ? "" : ", ") + fmt::format(fmt::runtime(words), values.back());
+  }
+  return text.empty() ? "" : text + ".";
+}
+
+std::string result_of(const std::vector<run::MetricsRow>& rows, bool images) {
+  constexpr std::array<NamedColumn, 2> kText{
+      {{"val_loss", "Validation loss {:.4f} nats per token"}, {"val_bpb", "{:.4f} bits per byte"}}},
+      kImages{{{"val_error", "Top-1 error {:.2f}%"}, {"val_loss", "validation loss {:.4f} nats per image"}}};
+  constexpr std::array<NamedColumn, 1> kTraining{{{"loss", "Training loss {:.4f}"}}};
+  const std::string measured = last_of(rows, images ? kImages : kText);
+  return measured.empty() ? last_of(rows, kTraining) : measured;
+}
+
+// "Done at step 2000; 28.6 thousand tokens per second."
+std::string status_of(const std::filesystem::path& run, const std::vector<run::MetricsRow>& rows, std::string_view unit) {
+  if (rows.empty()) return "There are no metrics yet.";
+  std::string text = fmt::format("{} at step {}", with_capital(status_of_run(run, true)), rows.back().step);
+  std::vector<double> speeds = curve_of(rows, fmt::format("{}_per_s", unit)).values;
+  if (speeds.empty()) return text + ".";
+  const auto middle = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
+  std::ranges::nth_element(speeds, middle);
+  return fmt::format("{}; {} {} per second (median).", text, count_words(*middle), unit);
+}
+
+// Learning rate and speed, of what has been logged.
+void add_pace(std::vector<report::Figure>& figures, const std::vector<run::MetricsRow>& rows, const std::string& unit) {
+  const CurveFigure rate{
+      .name = "learning_rate", .title = "Learning rate", .y_label = "learning rate of the step", .column = "lr"},
+      speed{.name = "speed", .title = "Speed", .y_label = unit + " per second", .column = unit + "_per_s"};
+  for (const CurveFigure& what : {rate, speed}) {
+    if (!curve_of(rows, what.column).steps.empty()) add_figure(figures, what, rows);
+  }
+}
+
+// What an external run reported.
+std::string reported_in(const report::Table& summary) {
+  const auto found = std::ranges::find(summary.rows, "objective", [](const auto& row) { return row.front(); });
+  return found == summary.rows.end() ? "" : fmt::format("Objective {}.", found->back());
 }
 
 CurveFigure end_of(CurveFigure what) {
@@ -80,23 +126,36 @@ CurveFigure end_of(CurveFigure what) {
 
 RunReport make_run_report(const std::filesystem::path& run) {
   const std::vector<run::MetricsRow> rows = metrics_in(run);
-  RunReport report{.losses = {}, .confusion = {}, .inside = {}, .summary = summary_table(run), .rows = rows.size()};
+  RunReport report{.status = "Made by a program of which this page knows what it reported.",
+                   .result = {},
+                   .losses = {},
+                   .pace = {},
+                   .confusion = {},
+                   .inside = {},
+                   .summary = summary_table(run)};
   report.external = std::ranges::count(report.summary.rows, std::vector<std::string>{"task", "external"}) > 0;
-  if (report.external) return report;
+  if (report.external) {
+    report.result = reported_in(report.summary);
+    return report;
+  }
   report.images = !curve_of(rows, "images").steps.empty();
+  const std::string unit(run::unit_of(report.images ? run::TaskKind::image : run::TaskKind::text));
+  report.status = status_of(run, rows, unit);
+  report.result = result_of(rows, report.images);
+  add_pace(report.pace, rows, unit);
   report.evaluation = evaluation_in(run);
   if (report.evaluation && report.evaluation->classes.size() <= report::MatrixChart::kMostClasses) {
     report.confusion.push_back(confusion_figure(*report.evaluation));
   }
   if (report.images) {
     const CurveFigure error{.name = "error", .title = "Validation error", .y_label = "% of the images"};
-    report.losses.push_back(columns_figure(error, kErrorColumns, rows));
-    report.losses.push_back(columns_figure(end_of(error), std::span(kErrorColumns).first(1), rows));
+    add_columns_figure(report.losses, error, kErrorColumns, rows);
+    add_columns_figure(report.losses, end_of(error), std::span(kErrorColumns).first(1), rows);
   }
   const CurveFigure loss{.name = "loss", .title = "Loss", .y_label = report.images ? "nats per image" : "nats per token"};
-  report.losses.push_back(columns_figure(loss, kLossColumns, rows));
-  report.losses.push_back(columns_figure(end_of(loss), kLossColumns, rows));
-  for (const CurveFigure& what : inside_figures()) report.inside.push_back(figure_of(what, rows));
+  add_columns_figure(report.losses, loss, kLossColumns, rows);
+  add_columns_figure(report.losses, end_of(loss), kLossColumns, rows);
+  for (const CurveFigure& what : inside_figures()) add_figure(report.inside, what, rows);
   return report;
 }
 
@@ -121,23 +180,21 @@ void add_evaluation(report::HtmlPage& page, const RunReport& report) {
 
 std::string page_of(const std::filesystem::path& run, const RunReport& report) {
   report::HtmlPage page("Run " + directory_name(run));
-  const bool ended = !report.summary.rows.empty();
+  page.paragraph(report.status, "status");
+  if (!report.result.empty()) page.paragraph(report.result, "verdict");
   if (report.external) {
-    page.paragraph("One run, made by a program of which this page knows what it reported.", "status");
     page.section("Summary");
     page.table(report.summary);
     return page.finish();
   }
-  page.paragraph(report.rows == 0 ? "There are no metrics yet."
-                 : ended          ? "One run."
-                                  : "One run, which has not ended.",
-                 "status");
   page.section(measure_of(report.images ? run::TaskKind::image : run::TaskKind::text).section);
   for (const report::Figure& figure : report.losses) page.figure(figure);
+  if (!report.pace.empty()) page.section("Learning rate and speed");
+  for (const report::Figure& figure : report.pace) page.figure(figure);
   if (report.evaluation) add_evaluation(page, report);
   page.section("Inside the optimizer");
   for (const report::Figure& figure : report.inside) page.figure(figure);
-  if (ended) {
+  if (!report.summary.rows.empty()) {
     page.section("Summary");
     page.table(report.summary);
   }
@@ -158,7 +215,8 @@ std::filesystem::path folder_in(const std::filesystem::path& directory, const ch
 std::filesystem::path write_run_report(const std::filesystem::path& run) {
   const RunReport report = make_run_report(run);
   std::vector<report::Figure> figures = report.losses;
-  for (const auto* more : {&report.confusion, &report.inside}) figures.insert(figures.end(), more->begin(), more->end());
+  for (const auto* more : {&report.pace, &report.confusion, &report.inside})
+    figures.insert(figures.end(), more->begin(), more->end());
   std::vector<report::Table> tables{report.summary};
   if (report.evaluation) {
     tables.push_back(classes_table(*report.evaluation));
@@ -198,6 +256,12 @@ void append_stamp(std::string& stamp, const std::filesystem::path& directory) {
 }
 
 }  // namespace
+
+std::string count_words(double count) {
+  if (count >= 1e9) return fmt::format("{:.3g} billion", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.3g} million", count / 1e6);
+  return count >= 1e4 ? fmt::format("{:.3g} thousand", count / 1e3) : fmt::format("{:.0f}", count);
+}
 
 std::string directory_name(const std::filesystem::path& directory) {
   const std::filesystem::path whole = std::filesystem::absolute(directory).lexically_normal();

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -73,11 +74,13 @@ def check_commands(folder):
     for words in (["circle", "--steps", "60", "--arm", "lion decay=cautious"], ["sub/mine.toml", "--steps", "50"]):
         done = subprocess.run([PROGRAM, "lab", "toy", *words, "--out", "first"], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done
-        first = json.loads((folder / "first" / "toy.json").read_text())
-        command = shlex.split(first["sections"][0]["command"])
+        first = (folder / "first" / "toy.json").read_text()
+        command = shlex.split(json.loads(first)["sections"][0]["command"])
+        assert command[-2:] == ["--out", "first"], command
+        shutil.rmtree(folder / "first")
         again = subprocess.run([PROGRAM, *command[1:]], cwd=folder, capture_output=True, text=True)
         assert again.returncode == 0, (command, again)
-        assert json.loads((folder / "toy" / "toy.json").read_text()) == first, command
+        assert (folder / "first" / "toy.json").read_text() == first, command
 
 
 def check_choices(folder):

@@ -277,7 +277,7 @@ TEST(BoundExperiment, SaysWhatItFound) {
   std::set<std::string> names;
   std::size_t figures = 0, failed = 0;
   for (const Section& section : experiment.sections) {
-    EXPECT_EQ(section.command, "cautious lab bound --seeds 2 --seed 1 --out bound");
+    EXPECT_EQ(section.command, "cautious lab bound --seeds 2 --seed 1");
     for (const Claim& claim : section.claims) {
       EXPECT_FALSE(claim.evidence.empty()) << claim.text;
       EXPECT_EQ(claim.outcome == Outcome::noted, claim.source.empty()) << claim.text;

@@ -43,7 +43,7 @@ TEST(Dynamics, EveryClaimHasItsNumbersAndTable1Holds) {
   std::set<std::string> names;
   std::size_t table1 = 0, failing = 0;
   for (const Section& section : experiment.sections) {
-    EXPECT_EQ(section.command, "cautious lab dynamics --trials 3 --seed 3 --out dynamics");
+    EXPECT_EQ(section.command, "cautious lab dynamics --trials 3 --seed 3");
     for (const Claim& claim : section.claims) {
       EXPECT_FALSE(claim.text.empty());
       EXPECT_FALSE(claim.evidence.empty()) << claim.text;

@@ -14,7 +14,7 @@ namespace {
 Section section(std::string title, std::vector<Claim> claims) {
   Section made;
   made.title = std::move(title);
-  made.command = "cautious lab toy --out toy";
+  made.command = "cautious lab toy";
   made.claims = std::move(claims);
   return made;
 }
@@ -43,6 +43,22 @@ TEST(Experiment, FailuresComeFirstAndEveryMutationIsSaid) {
             "  holds      C holds\n             2 of 2\n             Not broken on purpose: an identity\n\n"
             "toy: 2 of 2 claims hold (1 with a mutation that was noticed)\n"
             "bound: 1 of 2 claims hold (0 with a mutation that was noticed), 1 does not\n");
+}
+
+// With --out as it was given; commands of parts of a page write beside it, not over it.
+TEST(Experiment, CommandsWriteWhereThePageIs) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "experiment test";
+  std::filesystem::create_directories(folder);
+  const auto commands = [&](std::vector<Experiment> experiments) {
+    write(std::move(experiments), folder);
+    const std::string page = base::read_file(folder / "report.html");
+    EXPECT_NE(page.find("<code>cautious lab toy --out '" + folder.string()), std::string::npos);
+    return nlohmann::json::parse(base::read_file(folder / "toy.json"))["sections"][0]["command"].get<std::string>();
+  };
+  std::vector<Experiment> experiments = two_experiments();
+  EXPECT_EQ(commands(experiments), "cautious lab toy --out '" + folder.string() + "'");
+  experiments[1].sections[0].command = "cautious lab bound";
+  EXPECT_EQ(commands(experiments), "cautious lab toy --out '" + (folder / "toy").string() + "'");
 }
 
 TEST(Experiment, FilesSayTheSame) {

@@ -188,7 +188,7 @@ TEST(Fixedpoint, CurvesAreTheClosedForms) {
 TEST(Fixedpoint, ClaimsOfARun) {
   std::size_t holds = 0, fails = 0;
   for (const Section& section : usual().sections) {
-    EXPECT_EQ(section.command, "cautious lab fixedpoint --steps 10000 --out fixedpoint");
+    EXPECT_EQ(section.command, "cautious lab fixedpoint --steps 10000");
     for (const Claim& claim : section.claims) {
       const bool known = claim.text.starts_with("Muon with CWD") || claim.text.find("as printed") != std::string::npos;
       EXPECT_EQ(claim.outcome == Outcome::fails, known) << claim.text << ": " << claim.evidence;
@@ -285,8 +285,8 @@ TEST(Fixedpoint, ObservationsAreNotedWhateverCameOut) {
 }
 
 TEST(Fixedpoint, CommandNamesWhatIsNotUsual) {
-  EXPECT_EQ(command_of({.steps = 30000}), "cautious lab fixedpoint --steps 30000 --out fixedpoint");
-  EXPECT_EQ(command_of({.steps = 10000, .seed = 3}), "cautious lab fixedpoint --steps 10000 --seed 3 --out fixedpoint");
+  EXPECT_EQ(command_of({.steps = 30000}), "cautious lab fixedpoint --steps 30000");
+  EXPECT_EQ(command_of({.steps = 10000, .seed = 3}), "cautious lab fixedpoint --steps 10000 --seed 3");
 }
 
 TEST(Fixedpoint, BadOptionsAreUsageErrors) {

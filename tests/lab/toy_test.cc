@@ -261,7 +261,7 @@ TEST(Toy, WhatIsNotAMinimiser) {
 TEST(Toy, TheExperimentHasASectionPerProblem) {
   const auto experiment = toy_experiment({problem("circle"), problem("deep-linear")}, {}, {}, [](double, std::string_view) {});
   ASSERT_EQ(experiment.sections.size(), 3u);  // and the question after the circle
-  EXPECT_EQ(experiment.sections[0].command, "cautious lab toy circle --out toy");
+  EXPECT_EQ(experiment.sections[0].command, "cautious lab toy circle");
   EXPECT_EQ(experiment.sections[0].claims.back().outcome, Outcome::fails);  // the caption of Figure 3
   EXPECT_EQ(experiment.sections[2].figures.size(), 2u);
   const std::string& csv = experiment.sections[0].files.front().content;

@@ -92,7 +92,25 @@ class Browser(PageTest):
         done = subprocess.run([PROGRAM, "report", run], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         dom = self.chromium(pathlib.Path(done.stdout.rstrip("\n")), "--dump-dom")
-        self.assertEqual(dom.count("<canvas"), 8)
+        self.assertEqual(dom.count("<canvas"), 10)
+
+    def test_readable_on_a_telephone(self):
+        """400 pixels wide, which headless Chromium gives to a frame, not to a window."""
+        inner, outer = self.folder / "inner.html", self.folder / "outer.html"
+        inner.write_text(with_probes(self.text, "narrow_probe.js"))
+        outer.write_text(f'<iframe src="{inner.as_uri()}" width="400" height="900" style="border:0"></iframe>'
+                         '<pre id="seen"></pre><script>addEventListener("message", (one) => '
+                         '{ document.getElementById("seen").textContent = one.data; });</script>')
+        for scheme in SCHEMES:
+            with self.subTest(scheme):
+                dom = self.chromium(outer, "--dump-dom", scheme=scheme)
+                seen = json.loads(html.unescape(re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S).group(1)))
+                self.assertEqual(seen["width"], 400)
+                self.assertLessEqual(seen["page_width"], 400, "nothing to scroll sideways")
+                self.assertEqual(seen["intervals"], 3)
+                self.assertGreaterEqual(seen["least_type"], 11, "pixels of the smallest type in an interval chart")
+                self.assertGreater(seen["wide_tables"], 0, "tables that scroll")
+                self.assertEqual(seen["cut_captions"], [])
 
 
 if __name__ == "__main__":

@@ -169,9 +169,54 @@ TEST(IntervalChart, WithoutDataSaysSoOnce) {
   EXPECT_EQ(count(to_svg(chart), ">no data</text>"), 1u);
 }
 
+// Two seeds, 95%: an interval is 12.7 times as long as they are apart.
+TEST(IntervalChart, LongIntervalsEndInArrows) {
+  IntervalChart chart;
+  chart.x_label = "loss";
+  chart.entries = {{"a", 0, 2.0, 1.87, 2.13, {1.99, 2.01}}, {"b", 1, 2.02, 2.0, 2.04, {2.01, 2.03}}};
+  const std::string svg = to_svg(chart);
+  expect_well_formed(svg);
+  EXPECT_EQ(count(svg, "class=\"arrow s0\""), 2u);
+  EXPECT_EQ(count(svg, "class=\"arrow s1\""), 0u);
+  EXPECT_EQ(count(svg, "class=\"whisker s0\""), 1u);  // no caps
+  EXPECT_EQ(count(svg, "class=\"whisker s1\""), 3u);
+  EXPECT_NE(svg.find(">2.000 [1.870, 2.130]</text>"), std::string::npos) << "the numbers are whole";
+  EXPECT_NE(svg.find(">loss; arrows: the interval goes on</text>"), std::string::npos);
+  const double low = attribute(svg, "whisker s0", "x1"), high = attribute(svg, "whisker s0", "x2");
+  EXPECT_GT(attribute(svg, "whisker s1", "x2") - attribute(svg, "whisker s1", "x1"), 0.2 * (high - low));
+  chart.entries[0] = {"a", 0, 2.0, 1.97, 2.03, {1.99, 2.01}};
+  EXPECT_EQ(count(to_svg(chart), "class=\"arrow"), 0u);
+  EXPECT_EQ(count(to_svg(chart), "goes on"), 0u);
+}
+
+// Without single runs there is nothing to see but the intervals: one that is as long as the others is whole.
+TEST(IntervalChart, WithoutRunsOnlyOutliersEndInArrows) {
+  IntervalChart chart = two_arms();
+  chart.entries = {{"a", 0, 0.001, -0.1, 0.1, {}}, {"b", 1, -0.001, -0.12, 0.12, {}}};
+  EXPECT_EQ(count(to_svg(chart), "class=\"arrow"), 0u);
+  chart.entries.push_back({"c", 2, 0.0, -5, 5, {}});
+  EXPECT_EQ(count(to_svg(chart), "class=\"arrow s2\""), 2u);
+  EXPECT_EQ(count(to_svg(chart), "class=\"arrow s0\""), 0u);
+}
+
+// On a telephone, 368 pixels for it: type of 11.5 is 11.7 pixels high there, in the wide one 5.6.
+TEST(IntervalChart, NarrowHasTheNamesAboveTheIntervals) {
+  IntervalChart chart = two_arms();
+  chart.entries[0].name = "cwd (weight_decay=2.5, lr=0.005) - plain (weight_decay=1, lr=0.005)";
+  const std::string svg = narrow_svg(chart);
+  expect_well_formed(svg);
+  EXPECT_NE(svg.find("viewBox=\"0 0 360 "), std::string::npos);
+  EXPECT_GT(count(svg, "class=\"row start halo\""), 2u) << "the long name has several lines";
+  const double values = attribute(svg, "value start halo", "y");
+  EXPECT_GT(attribute(svg, "whisker s0", "y1"), values + 5);
+  EXPECT_LT(attribute(svg, "row start halo", "y"), values - 10);
+  EXPECT_GT(attribute(svg, "base", "x2") - attribute(svg, "base", "x1"), 330);
+  EXPECT_NE(svg.find(">−0.0200 [−0.0300, −0.0100]</text>"), std::string::npos);
+}
+
 TEST(IntervalChart, OneValueStillHasAnAxis) {
   IntervalChart chart;
-  chart.entries = {{"only", 9, 3.25, kNan, kNan, {3.25}}};
+  chart.entries = {{"only", 13, 3.25, kNan, kNan, {3.25}}};
   const std::string svg = to_svg(chart);
   EXPECT_EQ(count(svg, "class=\"mark s1\""), 1u);
   EXPECT_GE(count(svg, "class=\"tick\""), 2u);

@@ -117,7 +117,7 @@ TEST(Table, LatexTextIsNoCommand) {
 
 TEST(Table, Html) {
   EXPECT_EQ(to_html({.name = "t", .title = "a < b", .head = {"k", "n"}, .rows = {{"\"x\" & y", "1e-05"}}, .note = "<n>"}),
-            "<div class=\"scroll\"><table id=\"table-t\">\n<caption>a &lt; b</caption>\n"
+            "<div class=\"scroll\"><table id=\"table-t\">\n<caption><span>a &lt; b</span></caption>\n"
             "<thead><tr><th scope=\"col\">k</th><th scope=\"col\" class=\"number\">n</th></tr>\n</thead>\n<tbody>\n"
             "<tr><td>&quot;x&quot; &amp; y</td><td class=\"number\">1e-05</td></tr>\n"
             "</tbody>\n</table></div>\n<p class=\"note\">&lt;n&gt;</p>\n");

@@ -20,11 +20,11 @@ TEST_F(PlanErrors, UnreadableFiles) {
 }
 
 TEST_F(PlanErrors, UnknownKeysOfThePlan) {
-  EXPECT_EQ(
-      refused("titel = \"x\"\n"),
-      "plan.toml:1: no key of a plan named 'titel'; did you mean 'title'? choices: title, about, objective, seeds, tune_seeds, "
-      "base, grid, arm, "
-      "contrast, paper");
+  EXPECT_EQ(refused("titel = \"x\"\n"),
+            "plan.toml:1: no key of a plan named 'titel'; did you mean 'title'? choices: title, about, objective, figure, "
+            "seeds, tune_seeds, "
+            "base, grid, arm, "
+            "contrast, paper");
   EXPECT_EQ(refused(with(kExample, "density_of", "densty_of")),
             "plan.toml:16: no key of [[arm]] named 'densty_of'; did you mean 'density_of'? choices: name, density_of, "
             "budget_of, point_of, "
@@ -33,6 +33,18 @@ TEST_F(PlanErrors, UnknownKeysOfThePlan) {
             "plan.toml:20: no key of [[contrast]] named 'bset'; did you mean 'best'? choices: a, b, best, primary");
   EXPECT_EQ(refused(std::string(kExample) + "[[paper]]\nwhat = \"x\"\nnumbr = 3\n"),
             "plan.toml:23: no key of [[paper]] named 'numbr'; did you mean 'number'? choices: what, number");
+}
+
+// Those that the report of this plan has: of its grid, of its task.
+TEST_F(PlanErrors, UnknownFigure) {
+  const std::string plan = fmt::format("figure = \"ratio\"\n{}", kExample);
+  EXPECT_EQ(refused(plan),
+            "plan.toml:1: no figure named 'ratio'; choices: arms, amounts, sweep_weight_decay, validation_loss, training_loss, "
+            "activation_ratio, rms_parameters, rms_gradient, rms_update, decay_budget, decay_budget_sum");
+  const Plan good = read(with(plan, "\"ratio\"", "\"activation_ratio\""));
+  EXPECT_FALSE(expand(good).empty());
+  EXPECT_EQ(good.figure, "activation_ratio");
+  EXPECT_EQ(read(to_toml(good)).figure, good.figure);
 }
 
 TEST_F(PlanErrors, UnknownKeysOfARun) {

@@ -230,6 +230,32 @@ TEST(Halving, RunsThatDivergedAreOut) {
   }
 }
 
+// Nothing that a plan says about its own data stays.
+TEST(Reproduce, OnOtherDataSaysNothingAboutThePlans) {
+  for (const BundledPlan& bundled : bundled_plans()) {
+    for (const Scale scale : {Scale::quick, Scale::day, Scale::full}) {
+      Plan plan = read_experiment(bundled, scale).plan;
+      train_on(plan, "my text");
+      EXPECT_NE(std::ranges::find(plan.base, std::pair<std::string, std::string>("data.path", "my text")), plan.base.end());
+      EXPECT_TRUE(plan.about.ends_with(". Ours: on my text, not on the data that the plan was written for.")) << plan.about;
+      EXPECT_NE(plan.about.find("The paper"), std::string::npos);
+      for (const char* own : {"gcide", "dictionary", "CIFAR", "Fashion", "JSONL"}) {
+        EXPECT_EQ(plan.about.find(own), std::string::npos) << bundled.name << ": " << plan.about;
+      }
+    }
+  }
+}
+
+TEST(Compare, OptimizersHaveTheirProperNames) {
+  EXPECT_EQ(compare_plan({}).title, "Does cautious weight decay help AdamW?");
+  for (const auto& [name, proper] : std::map<std::string, std::string>{
+           {"adam", "Adam"}, {"lion", "Lion"}, {"lion-k", "Lion-K"}, {"muon", "Muon"}, {"sgd", "SGD"}, {"sgdm", "SGDM"}}) {
+    const Plan plan = compare_plan({.optimizer = name});
+    EXPECT_EQ(plan.title, "Does cautious weight decay help " + proper + "?");
+    EXPECT_TRUE(plan.about.starts_with(proper + " with a model of ")) << plan.about;
+  }
+}
+
 // The plan of `cautious compare`.
 TEST(Compare, ArmsControlsAndContrastsAreFixed) {
   const Plan plan = compare_plan({.seeds = 3});

@@ -73,12 +73,12 @@ TEST_F(RunList, SaysWhatEachIsAndInWhatTheyDiffer) {
 }
 
 TEST_F(RunList, OnePageOfThoseThatChangedLast) {
-  for (int i = 0; i < 10; ++i) write_run(directory_ / fmt::format("run{}", i), {{"data.path", "gcide"}}, 1 + 0.1 * i);
+  for (int i = 0; i < 14; ++i) write_run(directory_ / fmt::format("run{}", i), {{"data.path", "gcide"}}, 1 + 0.1 * i);
   const study::RunListReport report = study::run_list_report(directory_, study::runs_below(directory_));
-  EXPECT_EQ(report.table.rows.size(), 10u);
+  EXPECT_EQ(report.table.rows.size(), 14u);
   ASSERT_FALSE(report.figures.empty());
-  EXPECT_EQ(std::any_cast<report::LineChart>(report.figures[0].chart).series.size(), 8u);
-  EXPECT_NE(report.page.find("The 8 of 10 runs whose metrics changed last."), std::string::npos);
+  EXPECT_EQ(std::any_cast<report::LineChart>(report.figures[0].chart).series.size(), 12u);
+  EXPECT_NE(report.page.find("The 12 of 14 runs whose metrics changed last."), std::string::npos);
   EXPECT_EQ(study::html_of(directory_), report.page);
   const std::string before = study::stamp_of(directory_);
   study::write_sample_metrics(directory_ / "run3", 5);

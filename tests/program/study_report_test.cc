@@ -4,7 +4,6 @@
 
 #include "report/chart.h"
 #include "report/page.h"
-#include "report/style.h"
 #include "run_fixture.h"
 #include "study/report.h"
 #include "study/report_parts.h"
@@ -160,11 +159,71 @@ TEST_F(StudyReport, NothingHasRun) {
 TEST_F(StudyReport, OfOneRun) {
   EXPECT_EQ(write_report_of(run(18)), run(18) / "report.html");
   const std::string html = content(run(18) / "report.html");
-  EXPECT_EQ(count(html, "<img class=\"still\""), 8u);
+  EXPECT_EQ(count(html, "<img class=\"still\""), 10u);
   EXPECT_NE(html.find("<td>decay_budget</td><td>250</td>"), html.npos);
-  EXPECT_TRUE(names(run(18) / "figures").contains("loss.svg"));
+  for (const char* name : {"loss.svg", "learning_rate.svg", "speed.svg"}) {
+    EXPECT_TRUE(names(run(18) / "figures").contains(name)) << name;
+  }
   std::filesystem::remove(run(18) / "metrics.jsonl");
   EXPECT_NE(html_of(run(18)).find("There are no metrics yet."), std::string::npos);
+}
+
+TEST_F(StudyReport, ARunsPageBeginsWithItsResult) {
+  const auto begins = [&] {
+    const std::string html = html_of(run(18)), from = html.substr(html.find("</h1>") + 6);
+    return from.substr(0, from.find("<nav"));
+  };
+  EXPECT_EQ(begins(),
+            "<p class=\"status\">Done at step 1000; 28.5 thousand tokens per second (median).</p>\n"
+            "<p class=\"verdict\">Validation loss 2.1500 nats per token.</p>\n");
+  write_sample_summary(run(18), 9, "diverged");
+  std::ofstream(run(18) / "metrics.jsonl")
+      << "{\"step\":5,\"loss\":3,\"val_loss\":2.5,\"val_bpb\":3.6}\n{\"step\":9,\"loss\":2}\n";
+  EXPECT_EQ(begins(),
+            "<p class=\"status\">Diverged at step 9.</p>\n"
+            "<p class=\"verdict\">Validation loss 2.5000 nats per token, 3.6000 bits per byte.</p>\n");
+  std::filesystem::remove(run(18) / "summary.json");
+  std::ofstream(run(18) / "metrics.jsonl") << "{\"step\":9,\"loss\":2}\n";
+  EXPECT_EQ(begins(),
+            "<p class=\"status\">Interrupted at step 9.</p>\n"
+            "<p class=\"verdict\">Training loss 2.0000.</p>\n");
+}
+
+TEST_F(StudyReport, OpensWithThePlansFigure) {
+  const auto place = [](const std::string& html, const std::string& name) {
+    const std::string figure = "<figure id=\"figure-" + name + "\">";
+    EXPECT_EQ(count(html, figure), 1u) << name;
+    return html.find(figure);
+  };
+  for (const char* name : {"activation_ratio", "sweep_weight_decay", "amounts", "arms", "validation_loss"}) {
+    store(directory_ / "plan.toml", fmt::format("figure = \"{}\"\n{}", name, kSample));
+    const std::string html = page();
+    EXPECT_LT(place(html, name), html.find("<p class=\"verdict\">")) << name;
+    EXPECT_LT(html.find("<p class=\"verdict\">"), place(html, "contrasts"));
+    EXPECT_EQ(count(html, "<img class=\"still\""), 15u);
+  }
+}
+
+// Validation once in a run, then three times: the end of the curve has nothing to add.
+TEST_F(StudyReport, AnEndThatShowsNothingMoreIsLeftOut) {
+  const auto measured = [&](int every) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ / "runs")) {
+      std::ofstream out(entry.path() / "metrics.jsonl");
+      for (int step = 10; step <= 100; step += 10) {
+        out << fmt::format("{{\"step\":{},\"loss\":2{}}}\n", step, step % every == 0 ? ",\"val_loss\":2" : "");
+      }
+    }
+    const std::string html = page();
+    EXPECT_EQ(count(html, "<figure id=\"figure-validation_loss\">"), 1u);
+    EXPECT_EQ(count(html, "<figure id=\"figure-training_loss_end\">"), 1u);
+    return count(html, "<figure id=\"figure-validation_loss_end\">");
+  };
+  EXPECT_EQ(measured(100), 0u);
+  EXPECT_EQ(measured(40), 0u);
+  EXPECT_EQ(measured(10), 1u);
+  EXPECT_EQ(count(html_of(run(18)), "<figure id=\"figure-loss_end\">"), 1u);
+  std::ofstream(run(18) / "metrics.jsonl") << "{\"step\":90,\"loss\":2}\n{\"step\":95,\"loss\":2}\n{\"step\":100,\"loss\":2}\n";
+  EXPECT_EQ(count(html_of(run(18)), "<figure id=\"figure-loss_end\">"), 0u) << "all of it is the end";
 }
 
 TEST_F(StudyReport, OtherDirectoriesAreRefused) {
@@ -223,24 +282,6 @@ TEST(ChartJson, ThinsCutsAndEscapes) {
   EXPECT_NE(json.find("\"x\":[1000,"), json.npos);
   EXPECT_NE(json.find(",3000],\"y\":[null,1,"), json.npos);
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(json.substr(json.find("\"y\":[")), ',')), 599u);
-}
-
-// The script draws with the colours and dashes of the still figures.
-TEST(PageStyle, IsThatOfTheFigures) {
-  const std::string chart(report::kChartStyle), page(report::kReportStyle);
-  const std::size_t dark_chart = chart.find("@media"), dark_page = page.find("@media");
-  const auto after = [](const std::string& text, std::size_t from, const std::string& key, const char* end) {
-    const std::size_t at = text.find(key, from) + key.size();
-    return text.substr(at, text.find_first_of(end, at) - at);
-  };
-  for (std::size_t i = 0; i < report::kSeriesStyles; ++i) {
-    const std::string page_key = fmt::format("--s{}: ", i);
-    EXPECT_EQ(after(page, 0, page_key, ";"), after(chart, 0, fmt::format(".s{}{{color:", i), "}")) << i;
-    EXPECT_EQ(after(page, dark_page, page_key, ";"), after(chart, dark_chart, fmt::format(".name.s{}{{color:", i), "}")) << i;
-    if (i == 0) continue;  // a full line
-    const std::string dash = fmt::format(".line.s{}{{stroke-dasharray:", i);
-    EXPECT_EQ(after(page, 0, fmt::format("--d{}: ", i), ";"), after(chart, 0, dash, "}")) << i;
-  }
 }
 
 }  // namespace study_report_test

@@ -64,8 +64,9 @@ inline void write_sample_metrics(const std::filesystem::path& folder, double los
     const double now = loss + 3 * std::exp(-step / 60.0) - 3 * std::exp(-kSampleSteps / 60.0);
     out << fmt::format(R"({{"step":{},"loss":{},)", step, now);
     if (step % 50 == 0) out << fmt::format(R"("val_loss":{},)", now);
-    out << fmt::format(R"("ratio":1,"ratio_strict":{},"rms_x":{},"rms_g":{},"rms_u":0.5,"decay_budget":0.25}})",
-                       0.5 + 0.1 / step, 0.01 * step, 1.0 / step)
+    out << fmt::format(
+               R"("lr":{},"tokens_per_s":{},"ratio":1,"ratio_strict":{},"rms_x":{},"rms_g":{},"rms_u":0.5,"decay_budget":0.25}})",
+               0.003 * (1 - step / 1001.0), 28000 + step, 0.5 + 0.1 / step, 0.01 * step, 1.0 / step)
         << '\n';
   }
 }
