@@ -171,9 +171,9 @@ TrainStep Trainer::step() {
   return result;
 }
 
-Evaluation Trainer::evaluate() {
+run::Evaluation Trainer::evaluate() {
   if (average_) average_->exchange();
-  Evaluation result = task_.evaluate();
+  run::Evaluation result = task_.evaluate();
   if (average_) average_->exchange();
   return result;
 }
@@ -220,7 +220,7 @@ std::string fault_of(const TrainStep& step, double start) {
   return fault_of_parameters(step.report->total.rms_x(), start);
 }
 
-std::string fault_of(const Evaluation& evaluation) {
+std::string fault_of(const run::Evaluation& evaluation) {
   const bool well = evaluation.count == 0 || std::isfinite(evaluation.loss());
   return well ? "" : "the validation loss is " + not_finite(evaluation.loss());
 }
