@@ -16,6 +16,51 @@ using FileName = std::shared_ptr<const std::string>;
 
 TomlValue::Position position(const toml::source_position& at) { return {at.line, at.column}; }
 
+// Behind the string that begins at `at`.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool long_one = text.substr(at, 3) == three;
+  for (std::size_t i = at + (long_one ? 3 : 1); i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (!long_one && (text[i] == quote || text[i] == '\n')) {
+      return text[i] == quote ? i + 1 : i;
+    } else if (long_one && text.substr(i, 3) == three) {
+      for (i += 3; i < text.size() && text[i] == quote;) ++i;  // up to two more are the string's own
+      return i;
+    }
+  }
+  return text.size();
+}
+
+// toml++ limits how deeply values are nested, but not the parts of a key, and takes stack by both.
+void check_keys_of_text(std::string_view text, const std::string& file) {
+  constexpr int kMostDots = 15;
+  int dots = 0, line = 1;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '"' || c == '\'') {
+      const std::size_t end = end_of_string(text, i);
+      line += static_cast<int>(
+          std::count(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+      i = end;
+      continue;
+    }
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
+    if (std::string_view("=,[]{}\n").find(c) != std::string_view::npos) dots = 0;
+    if (c == '\n') ++line;
+    if (c == '.' && ++dots > kMostDots) {
+      throw Error(Fault::usage, fmt::format("a key of more than {} parts; valid: section.key = value", kMostDots + 1),
+                  {.where = fmt::format("{}:{}", file, line)});
+    }
+    ++i;
+  }
+}
+
 TomlValue copied(const toml::node& node, const FileName& file);
 
 std::vector<TomlEntry> entries_of(const toml::table& table, const FileName& file) {
@@ -29,7 +74,11 @@ std::vector<TomlEntry> entries_of(const toml::table& table, const FileName& file
 
 TomlValue copied(const toml::node& node, const FileName& file) {
   using Kind = TomlValue::Kind;
-  TomlValue value{.kind = Kind::date, .begin = position(node.source().begin), .end = position(node.source().end), .file = file};
+  TomlValue value;
+  value.kind = Kind::date;
+  value.begin = position(node.source().begin);
+  value.end = position(node.source().end);
+  value.file = file;
   if (const auto* string = node.as_string()) {
     value.kind = Kind::string;
     value.text = string->get();
@@ -87,6 +136,7 @@ void TomlValue::refuse_at_column(std::string_view message, unsigned further) con
 }
 
 TomlValue parse_toml(std::string_view text, const std::string& file) try {
+  check_keys_of_text(text, file);
   return copied(toml::parse(text, file), std::make_shared<const std::string>(file));
 } catch (const toml::parse_error& error) {
   const toml::source_position at = error.source().begin;

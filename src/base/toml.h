@@ -27,8 +27,8 @@ struct TomlValue {
   std::int64_t integer = 0;
   double number = 0;  // of an integer too
   bool boolean = false;
-  std::vector<TomlValue> items = {};    // of an array
-  std::vector<TomlEntry> entries = {};  // of a table, in the order of the file
+  std::vector<TomlValue> items = {};  // of an array
+  std::vector<TomlEntry> entries;     // of a table, in the order of the file
   Position begin = {}, end = {};
   std::shared_ptr<const std::string> file = {};  // its name, for messages
 

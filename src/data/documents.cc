@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <cautious/error.h>
 #include "base/files.h"
@@ -202,17 +203,20 @@ void each_window_of(TextStream& stream, const Cut& cut, const std::function<void
 
 }  // namespace
 
-const nlohmann::json& field_of(const nlohmann::json& object, const std::string& name, const std::string& where) {
+const nlohmann::json& field_of(const nlohmann::json& object, std::string_view name, const std::string& where) {
   const auto field = object.find(name);
   if (field != object.end()) return *field;
-  std::string fields;
+  constexpr std::size_t kShown = 12;
+  std::vector<std::string> fields;
   for (const auto& item : object.items()) {
-    fields += fmt::format("{}{}", fields.empty() ? "" : ", ", base::in_quotes(item.key()));
+    if (fields.size() < kShown) fields.push_back(base::in_quotes(item.key()));
   }
-  base::refuse_content(where, fmt::format("no field {}; fields: {}", base::in_quotes(name), fields.empty() ? "none" : fields));
+  if (object.size() > kShown) fields.push_back(fmt::format("{} more", object.size() - kShown));
+  if (fields.empty()) fields.emplace_back("none");
+  base::refuse_content(where, fmt::format("no field {}; fields: {}", base::in_quotes(name), base::join(fields)));
 }
 
-const std::string& text_of(const nlohmann::json& object, const std::string& name, const std::string& where) {
+const std::string& text_of(const nlohmann::json& object, std::string_view name, const std::string& where) {
   const nlohmann::json& field = field_of(object, name, where);
   if (field.is_string()) return field.get_ref<const std::string&>();
   base::refuse_content(where, fmt::format("field {} is of type {}, not a string", base::in_quotes(name), field.type_name()));

@@ -45,7 +45,7 @@ void each_object(const std::filesystem::path& file,
                  const std::function<void(const nlohmann::json& object, const std::string& where)>& each);
 
 // A field of such an object, and one that is text; otherwise an Error(Fault::data) that names it, and the fields there are.
-const nlohmann::json& field_of(const nlohmann::json& object, const std::string& name, const std::string& where);
-const std::string& text_of(const nlohmann::json& object, const std::string& name, const std::string& where);
+const nlohmann::json& field_of(const nlohmann::json& object, std::string_view name, const std::string& where);
+const std::string& text_of(const nlohmann::json& object, std::string_view name, const std::string& where);
 
 }  // namespace cautious::data

@@ -10,6 +10,8 @@
 
 #include <cautious/error.h>
 
+#include "base/text.h"
+
 namespace cautious::run {
 namespace {
 
@@ -51,7 +53,7 @@ std::vector<std::string> tensors_of(const std::filesystem::path& file, const std
     base::refuse_content(
         file.string(), fmt::format("a decay trace of format {}, which does not have the budget of each tensor; this version "
                                    "reads format {}: run the reference again, with --log.decay_trace=true, in a new directory",
-                                   head.value("format", nlohmann::json(1)).dump(), kFormat));
+                                   base::in_one_line(head.value("format", nlohmann::json(1)).dump()), kFormat));
   }
   std::vector<std::string> tensors;
   for (const auto& name : head["tensors"]) tensors.push_back(name.is_string() ? name.get<std::string>() : "");
@@ -102,9 +104,9 @@ DecayTrace DecayTrace::read(const std::filesystem::path& directory) {
     const bool sound = trace.densities_[i] >= 0 && trace.densities_[i] <= 1 && trace.budgets_[i] >= 0 &&
                        trace.budgets_[i] <= std::numeric_limits<double>::max();
     if (sound) continue;
-    base::refuse_content(
-        path.string(), fmt::format("step {}: tensor '{}' has density {} and budget {}; run the reference again", i / count + 1,
-                                   trace.tensors_[i % count], trace.densities_[i], trace.budgets_[i]));
+    base::refuse_content(path.string(),
+                         fmt::format("step {}: tensor {} has density {} and budget {}; run the reference again", i / count + 1,
+                                     base::in_quotes(trace.tensors_[i % count]), trace.densities_[i], trace.budgets_[i]));
   }
   return trace;
 }

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "base/text.h"
 
 namespace cautious::run {
 namespace {
@@ -50,6 +51,9 @@ void check_seal(const std::filesystem::path& folder) {
     base::refuse_content(file.string(), "was changed after it was saved: its SHA-256 is not the one inside");
   }
   for (const auto& [name, sum] : json["files"].items()) {
+    if (name.find('/') != name.npos || base::in_one_line(name) != name) {
+      base::refuse_content(file.string(), "'files' has " + base::in_quotes(name) + ", which is no name of a file beside it");
+    }
     const std::string found = base::sha256_of_file(folder / name);
     if (sum != found) {
       base::refuse_content((folder / name).string(),

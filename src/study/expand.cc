@@ -242,12 +242,13 @@ void share_among_candidates(std::vector<PlannedRun>& runs) {
 
 std::vector<PlannedRun> runs_of(const Plan& plan, std::uint64_t seed, bool tuning) {
   std::vector<PlannedRun> runs;
-  for (const auto& [arm, point] : arms_at_points(plan)) {
-    if (tuning && !is_tuned(plan, *arm)) continue;
-    const std::size_t points = count_points(plan, *arm);
-    plan.lines.at(part_of(plan, *arm), [&] {
-      PlannedRun& run = runs.emplace_back(planned(plan, *arm, point, seed, tuning, runs));
-      run.candidate = !tuning && !plan.tune_seeds.empty() && points > 1 && !point_by_point(plan, *arm);
+  for (const std::pair<const Arm*, Overrides>& at : arms_at_points(plan)) {
+    const Arm& arm = *at.first;
+    if (tuning && !is_tuned(plan, arm)) continue;
+    const std::size_t points = count_points(plan, arm);
+    plan.lines.at(part_of(plan, arm), [&] {
+      PlannedRun& run = runs.emplace_back(planned(plan, arm, at.second, seed, tuning, runs));
+      run.candidate = !tuning && !plan.tune_seeds.empty() && points > 1 && !point_by_point(plan, arm);
     });
   }
   share_among_candidates(runs);

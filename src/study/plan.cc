@@ -156,9 +156,10 @@ void check_names(const Plan& plan) {
 
 void check_settings(const Overrides& settings, std::string_view section, const PlanLines& lines) {
   std::set<std::string> seen;
-  for (const auto& [key, value] : settings) {
+  for (const auto& setting : settings) {
+    const std::string& key = setting.first;
     const std::string part = fmt::format("{} {}", section, key);
-    lines.at(part, [&] { check_setting(key, value); });
+    lines.at(part, [&] { check_setting(key, setting.second); });
     if (!seen.insert(key).second) lines.refuse(part, key + " is set twice");
   }
 }

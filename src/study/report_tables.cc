@@ -245,8 +245,8 @@ report::Table provenance_table(const Results& results) {
   report::Table table = table_of("provenance", "What the runs were made with", {"what", "value"});
   for (const FinishedRun& run : results.runs) {
     for (const auto& [key, value] : run.provenance) {
-      const auto is_key = [&](const std::vector<std::string>& row) { return row.front() == key; };
-      auto row = std::ranges::find_if(table.rows, is_key);
+      auto row = std::find_if(table.rows.begin(), table.rows.end(),
+                              [&name = key](const std::vector<std::string>& cells) { return cells.front() == name; });
       if (row == table.rows.end()) row = table.rows.insert(row, {key});
       if (std::ranges::find(row->begin() + 1, row->end(), value) == row->end()) row->push_back(value);
     }

@@ -318,7 +318,8 @@ Verdict verdict_of(const Results& results) {
     }
   }
   verdict.amounts = equal_amounts(results);
-  std::ranges::stable_partition(verdict.contrasts, &ContrastResult::primary);
+  std::stable_partition(verdict.contrasts.begin(), verdict.contrasts.end(),
+                        [](const ContrastResult& contrast) { return contrast.primary; });
   verdict.exploratory = static_cast<std::size_t>(std::ranges::count(verdict.contrasts, false, &ContrastResult::primary));
   const std::vector<ContrastResult*> family = family_of(verdict);
   std::vector<double> p;

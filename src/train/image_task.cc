@@ -57,7 +57,7 @@ class ImageTask : public Task {
   }
   double add_gradients(std::int64_t step) override;
   void join() override;
-  Evaluation evaluate() override;
+  run::Evaluation evaluate() override;
   void describe(const std::filesystem::path& folder) const override {
     base::write_atomically(folder / "config.json",
                            model::to_config_json(model::ImageModelFile{config_.model.image, view_.normalization.mean,
@@ -150,7 +150,7 @@ void ImageTask::join() {
   }
 }
 
-Evaluation ImageTask::evaluate() {
+run::Evaluation ImageTask::evaluate() {
   const bool first = last_.images == 0;
   last_ = model::evaluate(*model_, *data_.validation, view_,
                           {.most = config_.eval.images, .workers = config_.data.workers, .share = world_.share()});

@@ -60,7 +60,7 @@ class Run {
   const RunWatch& watch_;
   ranks::World& world_;
   Task& task_;
-  const Measures& measures_;
+  const run::Measures& measures_;
   const run::RunDirectory* directory_;
   std::vector<std::string> changed_;
   std::int64_t steps_;
@@ -83,13 +83,13 @@ Run::Run(const RunRequest& request, const RunWatch& watch, ranks::World& world, 
       watch_(watch),
       world_(world),
       task_(task),
-      measures_(measures_of(request.config.task)),
+      measures_(run::measures_of(request.config.task)),
       directory_(directory),
       changed_(request.changed),
       steps_(steps_of(request.config)),
       trainer_(request.config, task, world),
       telemetry_(trainer_.names(), request.config.log.tensors),
-      state_(start_of(request.config.task)) {
+      state_{run::start_of(request.config.task)} {
   state_.data = task.fingerprint();
   state_.config = run::computing_keys(config_);
   world.agree("data", fmt::format("fingerprint {}", state_.data));
@@ -117,12 +117,12 @@ void Run::load() {
 void Run::load_from(const std::vector<run::CheckpointInfo>& saved) try {
   const std::filesystem::path folder = saved.empty() ? "" : saved.back().path;
   if (directory_ != nullptr) {
-    const RunState before = read_checkpoint(saved.back(), config_, state_.data);
+    const run::SavedState before = read_checkpoint(saved.back(), config_, state_.data);
     if (const std::string changes = changes_since(before, config_, changed_); !changes.empty()) {
       base::write_atomically(directory_->config(), to_toml(config_));
       say(changes);
     }
-    state_ = before;
+    static_cast<run::SavedState&>(state_) = before;
     state_.config = run::computing_keys(config_);
   }
   // What the other ranks go by.
@@ -205,12 +205,12 @@ void Run::save(bool best) {
     // A checkpoint needs all that was written before it.
     metrics_->sync();
     if (trace_) trace_->sync();
-    run::write_checkpoint(directory_->checkpoints(), state_.step, {config_.checkpoint.keep, best},
-                          [&](const std::filesystem::path& aside) {
-                            trainer_.save(aside);
-                            task_.describe(aside);
-                            base::write_atomically(aside / "state.json", run::sealed(to_json(state_, config_.task), aside));
-                          });
+    run::write_checkpoint(
+        directory_->checkpoints(), state_.step, {config_.checkpoint.keep, best}, [&](const std::filesystem::path& aside) {
+          trainer_.save(aside);
+          task_.describe(aside);
+          base::write_atomically(aside / "state.json", run::sealed(run::to_json(state_, config_.task), aside));
+        });
   } catch (const Error& error) {
     const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(directory_->checkpoints());
     throw Error(error.fault(), fmt::format("{}; {}; when this is fixed, continue with: {}", error.what(),

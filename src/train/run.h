@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,24 +13,9 @@
 #include "run/checkpoint.h"
 #include "run/config.h"
 #include "run/metrics.h"
+#include "run/saved_state.h"
 
 namespace cautious::train {
-
-// The numbers of an evaluation, in the order of their columns in the metrics, and how many examples they are of.
-struct Evaluation {
-  std::vector<double> numbers;
-  std::int64_t count = 0;  // 0: nothing was evaluated yet
-
-  double loss() const { return numbers.front(); }
-};
-
-// What is measured of a task's model.
-struct Measures {
-  std::vector<std::string> columns;  // of the metrics; the first is the loss, lower is better in the one that decides
-  std::size_t objective;             // of the columns
-  std::string count;                 // what the examples are called
-};
-const Measures& measures_of(run::TaskKind task);
 
 // Of the trained model, on a benchmark: "eval/hellaswag/acc_norm".
 struct Score {
@@ -39,36 +23,20 @@ struct Score {
   double value, error;  // a fraction of the items, and its standard error
 };
 
-// What a run knows besides its parameters: state.json of a checkpoint, and summary.json of the run.
-struct RunState {
-  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  std::int64_t step = 0;
-  std::int64_t data = 0;    // fingerprint of the training stream
-  double seconds = 0;       // of all processes that worked on the run
-  double loss_sum = 0;      // since the last row of the metrics
-  std::int64_t losses = 0;  // steps in loss_sum
-  double decay_budget = 0;  // sum over all steps
-  double start_norm = 0;    // RMS of all parameters in the first step
-  Evaluation last;
-  double best = kNone;  // of the objective, at best_step
-  std::int64_t best_step = 0;
-  std::vector<std::pair<std::string, std::string>> config = {};  // what it was computed with (run::computing_keys)
-  // Of summary.json alone.
+// What a run knows besides its parameters: what a checkpoint saves, and what summary.json says besides.
+struct RunState : run::SavedState {
   std::vector<Score> scores = {};  // when the run is done
   int ranks = 1;
   std::int64_t optimizer_bytes = 0;  // state in the first rank
   ranks::Traffic traffic = {};       // of the first rank, for each step of this process
 };
 
-// Nothing done, nothing evaluated.
-RunState start_of(run::TaskKind task);
-std::string to_json(const RunState& state, run::TaskKind task);
 // That of a checkpoint that a run with this configuration continues on this data, whole as it was saved; otherwise an Error.
-RunState read_checkpoint(const run::CheckpointInfo& saved, const run::RunConfig& config, std::int64_t data);
+run::SavedState read_checkpoint(const run::CheckpointInfo& saved, const run::RunConfig& config, std::int64_t data);
 
 // What the user has changed since, in words; empty: nothing. A key that is not what the checkpoint was computed with and is not
 // among `changed` is an Error(Fault::usage). Checkpoints of older programs do not say what theirs were.
-std::string changes_since(const RunState& before, const run::RunConfig& config, const std::vector<std::string>& changed);
+std::string changes_since(const run::SavedState& before, const run::RunConfig& config, const std::vector<std::string>& changed);
 
 enum class Outcome { done, stopped, diverged };
 

@@ -35,8 +35,8 @@ class Task {
   virtual double add_gradients(std::int64_t step) = 0;
   // After the gradients: brings what the model learns besides, in all ranks, to what one process would have.
   virtual void join() {}
-  // The numbers of measures_of() and how many examples they are of.
-  virtual Evaluation evaluate() = 0;
+  // The numbers of run::measures_of() and how many examples they are of.
+  virtual run::Evaluation evaluate() = 0;
 
   // What a checkpoint holds besides weights and state, for those who load the model.
   virtual void describe(const std::filesystem::path& folder) const = 0;

@@ -192,7 +192,7 @@ class TextTask : public Task {
     return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(source_->per_epoch());
   }
   double add_gradients(std::int64_t step) override;
-  Evaluation evaluate() override;
+  run::Evaluation evaluate() override;
   void describe(const std::filesystem::path& folder) const override;
   void finish(const std::filesystem::path&) const override {}
   std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double)>& show) override;
@@ -214,7 +214,7 @@ class TextTask : public Task {
   std::vector<std::string> notices_;
 };
 
-Evaluation TextTask::evaluate() {
+run::Evaluation TextTask::evaluate() {
   const Precise precise(config_, device_);
   if (adapters_) adapters_->eval();
   const model::Evaluation found = model::evaluate(*model_, source_->validation(), rows_.chunk, {}, world_.share());

@@ -180,7 +180,7 @@ auto Trainer::averaged(const Look& look) {
   return result;
 }
 
-Evaluation Trainer::evaluate() {
+run::Evaluation Trainer::evaluate() {
   return averaged([&] { return task_.evaluate(); });
 }
 
@@ -227,7 +227,7 @@ std::string fault_of(const TrainStep& step, double start) {
   return fault_of_parameters(step.report->total.rms_x(), start);
 }
 
-std::string fault_of(const Evaluation& evaluation) {
+std::string fault_of(const run::Evaluation& evaluation) {
   const bool well = evaluation.count == 0 || std::isfinite(evaluation.loss());
   return well ? "" : "the validation loss is " + not_finite(evaluation.loss());
 }

@@ -61,7 +61,7 @@ class Trainer {
   // finite leaves the step out (report->skipped).
   TrainStep step();
   // Of the averaged weights, where there are some.
-  Evaluation evaluate();
+  run::Evaluation evaluate();
   std::string sample();
   std::vector<Score> score(const std::filesystem::path& directory, const std::function<void(double fraction)>& show);
 
@@ -101,7 +101,7 @@ std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, 
 // before it. The report of a step is of the parameters before it, fault_of_parameters() of those now.
 std::string fault_of(const TrainStep& step, double start);
 std::string fault_of_parameters(double rms, double start);
-std::string fault_of(const Evaluation& evaluation);
+std::string fault_of(const run::Evaluation& evaluation);
 
 // A step report as columns of the metrics: in total, for each kind of tensor (embedding, attention, mlp, convolution, vectors),
 // and for every tensor where asked.

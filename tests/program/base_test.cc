@@ -102,6 +102,33 @@ TEST_F(TomlFiles, AccessIsStrict) {
   EXPECT_EQ(refusal([&] { table.tables("one"); }), "f.toml:2: one is a table, not a list of tables; write [[one]] above each");
 }
 
+// A key of many parts would be tables within tables, as deep as the file is long.
+TEST_F(TomlFiles, LongKeysAreRefused) {
+  const auto dotted = [](std::size_t parts, const std::string& part) {
+    std::string key = part;
+    for (std::size_t i = 1; i < parts; ++i) key += "." + part;
+    return key;
+  };
+  const std::string strings = "s = \"\"\"\n" + dotted(99, "x") + "\"\"\"\" # " + dotted(99, "y") + "\nt = ['" +
+                              dotted(99, "z") + "', \"\\\"" + dotted(99, "z") + "\"]\n";
+  EXPECT_EQ(parse_toml(strings + dotted(16, "a") + " = [" +
+                           "1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]\n",
+                       "f.toml")
+                .entries.size(),
+            3u);
+  for (const std::string part : {"a", "1", "\"=\"", "'\"' "}) {
+    for (const std::size_t parts : {17, 1'000'000}) {
+      const std::string key = dotted(parts, part),
+                        refused = "f.toml:4: a key of more than 16 parts; valid: section.key = value";
+      EXPECT_EQ(refusal([&] { parse_toml(strings + key + " = 1\n", "f.toml"); }), refused) << part;
+      EXPECT_EQ(refusal([&] { parse_toml(strings + "[" + key + "]\n!", "f.toml"); }), refused) << part;
+    }
+  }
+  std::string nested = "1";
+  for (int i = 0; i < 2000; ++i) nested = "[{" + dotted(16, "a") + "=" + nested + "}]";
+  EXPECT_NE(refusal([&] { parse_toml("a = " + nested, "f.toml"); }).find("not TOML"), std::string::npos);
+}
+
 TEST_F(TomlFiles, WhatIsNotTomlIsRefused) {
   EXPECT_EQ(refusal([] { parse_toml("a = 1\na = = 2\n", "f.toml"); }).substr(0, 21), "f.toml:2:5: not TOML:");
   store(directory_ / "f.toml", "a = '\x01\n");

@@ -75,6 +75,11 @@ TEST_F(DecayTraceTest, RefusesWhatItCannotRepeat) {
   }
   EXPECT_THROW(write(2, 3), Error) << "a run of an earlier version does not go on in its trace";
 
+  put("{\"format\": \"" + std::string(5000, 'x') + "\", \"tensors\": []}\n");
+  EXPECT_LT(refusal().size(), 1000u);
+  put("{\"format\": 2, \"tensors\": [\"two\\nlines\"]}\n" + std::string(12, '\xff'));
+  EXPECT_NE(refusal().find("tensor 'two\\x0alines' has density"), std::string::npos) << refusal();
+
   StepReport wild = report_of(1);
   wild.tensors[2].budget = std::numeric_limits<double>::infinity();
   run::DecayTraceWriter(directory_, kTensors, 0).add(wild);

@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <string>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/sha256.h"
+#include "base/text.h"
 #include "run_fixture.h"
 
 namespace cautious::run {
@@ -58,6 +61,17 @@ TEST_F(Seals, OfTheStateItself) {
   EXPECT_EQ(refusal(), state().string() + ": was changed after it was saved: its SHA-256 is not the one inside");
   store(state(), "[1]");
   EXPECT_EQ(refusal(), state().string() + ": not a JSON object");
+}
+
+// Whoever can write a checkpoint can write a seal: it is of files beside it, and what it says is one line.
+TEST_F(Seals, OfFilesElsewhere) {
+  for (const char* name : {"/dev/zero", "../state.json", "two\nlines"}) {
+    nlohmann::ordered_json json{{"step", 7}, {"files", {{name, "sum"}}}};
+    json["sha256"] = base::sha256_of(json.dump(2) + "\n");
+    store(state(), json.dump(2));
+    EXPECT_EQ(refusal(),
+              fmt::format("{}: 'files' has {}, which is no name of a file beside it", state().string(), base::in_quotes(name)));
+  }
 }
 
 TEST_F(Seals, OfAnEarlierVersionThereIsNone) {
