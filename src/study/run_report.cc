@@ -27,7 +27,7 @@ namespace {
 struct RunReport {
   std::string status, result;                                   // a line each; the result is empty before there is one
   std::vector<report::Figure> losses, pace, confusion, inside;  // no confusion of too many classes
-  report::Table summary;
+  report::Table summary, samples;
   bool images = false;    // it is one of an image classifier
   bool external = false;  // a program of the user's made it: it has nothing but its summary
   std::optional<Evaluation> evaluation = {};
@@ -43,6 +43,16 @@ report::Table summary_table(const std::filesystem::path& run) {
   if (!summary.is_object()) base::refuse_content(file.string(), "not a JSON object");
   for (const auto& [key, value] : summary.items()) {
     table.rows.push_back({key, value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump()});
+  }
+  return table;
+}
+
+// What the model wrote after its last evaluations, the newest first.
+report::Table samples_table(const std::vector<run::MetricsRow>& rows) {
+  constexpr std::size_t kShown = 10;
+  report::Table table{.name = "samples", .title = "Samples", .head = {"step", "text"}, .rows = {}, .note = ""};
+  for (auto row = rows.rbegin(); row != rows.rend() && table.rows.size() < kShown; ++row) {
+    if (!row->sample.empty()) table.rows.push_back({std::to_string(row->step), row->sample});
   }
   return table;
 }
@@ -132,7 +142,8 @@ RunReport make_run_report(const std::filesystem::path& run) {
                    .pace = {},
                    .confusion = {},
                    .inside = {},
-                   .summary = summary_table(run)};
+                   .summary = summary_table(run),
+                   .samples = samples_table(rows)};
   report.external = std::ranges::count(report.summary.rows, std::vector<std::string>{"task", "external"}) > 0;
   if (report.external) {
     report.result = reported_in(report.summary);
@@ -189,6 +200,10 @@ std::string page_of(const std::filesystem::path& run, const RunReport& report) {
   }
   page.section(measure_of(report.images ? run::TaskKind::image : run::TaskKind::text).section);
   for (const report::Figure& figure : report.losses) page.figure(figure);
+  if (!report.samples.rows.empty()) {
+    page.section("What the model writes");
+    page.table(report.samples);
+  }
   if (!report.pace.empty()) page.section("Learning rate and speed");
   for (const report::Figure& figure : report.pace) page.figure(figure);
   if (report.evaluation) add_evaluation(page, report);

@@ -76,6 +76,9 @@ class Runs(Training):
         self.assertEqual(list(samples), [20, 40])
         self.assertTrue(all(0 < len(text.encode()) <= 60 for text in samples.values()), samples)
         self.assertFalse(any("sample" in row for row in self.rows(silent)))
+        for out, shown in ((asked, True), (silent, False)):
+            self.assertEqual(run("report", out).returncode, 0)
+            self.assertEqual("What the model writes" in (out / "report.html").read_text(), shown)
         done = run("train", "--out", asked, "--resume", "--quiet")  # nothing left to do; its rows stay
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual({row["step"]: row["sample"] for row in self.rows(asked) if "sample" in row}, samples)
