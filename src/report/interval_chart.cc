@@ -15,14 +15,15 @@ constexpr double kRowsRight = 24, kMostForNames = 230, kColumnGap = 18, kAbovePl
 constexpr double kRow = 40, kNameLine = 16, kEmptyRows = 90;
 constexpr double kValueMarker = 5, kCap = 4.5, kRun = 2.7, kRunsBelow = 11, kArrow = 9;
 constexpr double kStackedGap = 8, kStackedInterval = 30;
-constexpr double kFlat = 4;  // reaches of the points: where all intervals together are longer, the axis is cut
+constexpr double kStackedInset = 12;  // of the plot, with the margin enough for half a label of its axis
+constexpr double kFlat = 4;           // reaches of the points: where all intervals together are longer, the axis is cut
 
 struct IntervalLayout {
   double width, left, right;
   std::size_t ticks;
   bool stacked;
 };
-constexpr IntervalLayout kWide{kPageWidth, kPageLeft, kRowsRight, 6, false}, kNarrow{360, 12, 12, 4, true};
+constexpr IntervalLayout kWide{kPageWidth, kPageLeft, kRowsRight, 6, false}, kNarrow{350, 12, 12, 4, true};
 
 double on_axis(double value) { return scaled(value, Scale::linear); }
 
@@ -136,7 +137,7 @@ IntervalPage arrange_rows(const IntervalChart& chart, const IntervalLayout& layo
     page.rows.push_back(std::move(row));
   }
   if (page.rows.empty()) top += kEmptyRows;
-  page.plot.area = layout.stacked ? Rectangle{layout.left, first, page.right(), top}
+  page.plot.area = layout.stacked ? Rectangle{layout.left + kStackedInset, first, page.right() - kStackedInset, top}
                                   : Rectangle{layout.left + names + kColumnGap, first, page.right() - texts - kColumnGap, top};
   if (!page.empty) page.plot.x = make_axis(Scale::linear, widened(shown, Scale::linear, 0.06), layout.ticks);
   page.plot.x.from = page.plot.area.left;

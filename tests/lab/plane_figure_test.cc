@@ -73,7 +73,7 @@ TEST(MovingPath, AFigureBringsItsPathsToThePage) {
   SurfaceFigure surface;
   surface.title = "S";
   surface.height = [](PlanePoint p) { return p.x; };
-  surface.paths = {{10, "</script>", {{0, 0}, {0.5, 0.5}, {1, 1}}, {}}};
+  surface.paths = {{14, "</script>", {{0, 0}, {0.5, 0.5}, {1, 1}}, {}}};
   report::HtmlPage page("T");
   page.figure({"s", surface, ""});
   page.figure({"lines", report::LineChart{}, ""});
