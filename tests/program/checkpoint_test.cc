@@ -68,7 +68,7 @@ TEST_F(Checkpoints, OtherNamesAreNotCheckpoints) {
 }
 
 TEST_F(Checkpoints, TheOldestGo) {
-  for (std::int64_t step = 10; step <= 50; step += 10) write(step, 2);
+  for (std::int64_t step = 10; step <= 50; step += 10) write(step, {2});
   EXPECT_EQ(complete(), (Steps{40, 50}));
   EXPECT_EQ(names(folder()).size(), 2u);
   write(60, {1});

@@ -85,10 +85,11 @@ const Overrides kChanges{{"model.preset", "nano-300k"},
                          {"train.precision", "bf16"},
                          {"eval.every", "100"},
                          {"eval.tokens", "1000"}};
-const Overrides kRecords{{"data.cache", "x"},         {"checkpoint.every", "7"}, {"checkpoint.keep", "3"},
-                         {"log.every", "3"},          {"log.tensors", "true"},   {"log.tensorboard", "false"},
-                         {"log.decay_trace", "true"}, {"train.timeout", "9"},    {"train.device", "cuda"},
-                         {"log.command", "cat"}};
+const Overrides kRecords{{"data.cache", "x"},          {"checkpoint.every", "7"},   {"checkpoint.keep", "3"},
+                         {"checkpoint.minutes", "5"},  {"checkpoint.best", "true"}, {"log.prompt", "Light"},
+                         {"log.prompt_tokens", "9"},   {"log.every", "3"},          {"log.tensors", "true"},
+                         {"log.tensorboard", "false"}, {"log.decay_trace", "true"}, {"train.timeout", "9"},
+                         {"train.device", "cuda"},     {"log.command", "cat"}};
 
 TEST(ExpandHash, IsOfWhatChangesTheNumbers) {
   const Overrides base{{"model.preset", "nano-100k"}};
