@@ -111,7 +111,7 @@ class Values:
         for words in re.findall(r"as printed by 'cautious ([^']*)'", flat):
             result += column(self.program.says(*words.split()))
         known = [("known set of instructions", ["instructions"]), ("known set", ["text", "images", "instructions", "benchmarks"]),
-                 ("known model", ["model"]), ("fetched tokenizer", ["tokenizer"])]
+                 ("known model", ["model"])]
         for words, contents in known:
             if words in flat:
                 return result + [name for content in contents for name in self.sets.get(content, [])]
@@ -124,7 +124,8 @@ class Values:
         kind = value.rstrip(".").lower()
         if kind in ("dir", "folder"):
             names = names + ["@dir"]
-        elif kind in ("file", "path", "model", "run", "plan", "trace", "image", "problem") or "file" in meaning and not names:
+        elif kind in ("file", "path", "model", "run", "plan", "trace", "image", "problem") or \
+                value == "NAME" and "a folder" in meaning:
             names = names + ["@file"]
         return names + ["@list"] * (value == "NAMES")
 
@@ -171,9 +172,9 @@ def completion(program, helps, settings):
     for key, (known, _) in settings.items():
         table[f"KEY {key}"] = known + table.get(also.get(key), [])
     rows = ""
-    for place, names in table.items():
+    for where, names in table.items():
         words = sorted(dict.fromkeys(names), key=lambda name: name.startswith("@"))
-        rows += f"  ['{place}']='{' '.join(words)}'\n"
+        rows += f"  ['{where}']='{' '.join(words)}'\n"
     return (HERE / "cautious.bash").read_text().replace("  # TABLE\n", rows)
 
 

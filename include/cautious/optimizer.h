@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,18 +33,10 @@ struct Bf16 {
 };
 
 template <class T>
-constexpr Element element_of();
-template <>
-constexpr Element element_of<float>() {
-  return Element::f32;
-}
-template <>
-constexpr Element element_of<double>() {
-  return Element::f64;
-}
-template <>
-constexpr Element element_of<Bf16>() {
-  return Element::bf16;
+constexpr Element element_of() {
+  constexpr bool single = std::is_same_v<T, float>, full = std::is_same_v<T, double>;
+  static_assert(single || full || std::is_same_v<T, Bf16>, "a tensor has elements of float, double or cautious::Bf16");
+  return single ? Element::f32 : full ? Element::f64 : Element::bf16;
 }
 
 constexpr std::size_t size_of(Element element) { return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2; }
@@ -143,7 +137,7 @@ struct Parameter {
 };
 
 struct StepInput {
-  double lr = 0;
+  double lr = std::numeric_limits<double>::quiet_NaN();  // must be given
   double lr_max = 0;        // peak of the schedule; needed by the couplings corrected and independent
   double decay_factor = 1;  // of a weight-decay schedule
   // One more factor for the weight decay of each tensor, in the order they were added; empty: 1. Like the other numbers of a
@@ -206,6 +200,10 @@ class Optimizer {
   std::size_t add(std::string name, std::vector<std::int64_t> shape, T* x, const T* g) {
     return add({std::move(name), std::move(shape), element_of<T>(), element_of<T>(), x, g});
   }
+  // The same with buffers that know their size, which must be the shape's: spans, vectors, arrays. An empty g: no gradient yet.
+  std::size_t add(std::string name, std::vector<std::int64_t> shape, std::span<float> x, std::span<const float> g);
+  std::size_t add(std::string name, std::vector<std::int64_t> shape, std::span<double> x, std::span<const double> g);
+  std::size_t add(std::string name, std::vector<std::int64_t> shape, std::span<Bf16> x, std::span<const Bf16> g);
 
   // Points a tensor to other buffers of the same shape and types, as when gradients are allocated anew.
   void bind(std::size_t tensor, void* x, const void* g);

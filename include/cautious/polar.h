@@ -8,18 +8,23 @@
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <cautious/detail/field.h>
 
 namespace cautious {
 
-// exact is the singular value decomposition; custom takes its steps from `coefficients`.
-enum class NewtonSchulz { paper, quintic, polar_express, polar_express_8, cans, turbo, exact, custom };
+// paper is Jordan's quintic, as in Muon's own code, and has his name too; quintic is You's, with other coefficients in every
+// step. exact is the singular value decomposition; custom takes its steps from `coefficients`.
+enum class NewtonSchulz { paper, quintic, polar_express, polar_express_8, cans, turbo, exact, custom, jordan = paper };
 
 constexpr auto names_of(NewtonSchulz) {
   return std::array<std::string_view, 8>{"paper", "quintic", "polar-express", "polar-express-8",
                                          "cans",  "turbo",   "exact",         "custom"};
+}
+constexpr auto aliases_of(NewtonSchulz) {
+  return std::array{std::pair<std::string_view, NewtonSchulz>{"jordan", NewtonSchulz::jordan}};
 }
 
 // none: 1. jordan: sqrt(max(1, rows / cols)). rms: 0.2 sqrt(max(rows, cols)), about the RMS of AdamW's direction.
@@ -45,7 +50,7 @@ struct Polar {
   std::vector<double> coefficients = {};  // of custom: a, b, c of the first step, then of the second, ...
   bool operator==(const Polar&) const = default;
   static constexpr auto fields() {
-    return std::tuple{Choice{"schedule", &Polar::schedule, "Newton-Schulz coefficients"},
+    return std::tuple{Choice{"schedule", &Polar::schedule, "Newton-Schulz coefficients; paper is also called jordan"},
                       Field{"steps", &Polar::steps, kSteps, "Newton-Schulz steps; 0: the schedule's own"},
                       Choice{"scale", &Polar::scale, "factor on the direction from the matrix's shape"},
                       Field{"eps", &Polar::eps, kNonnegative, "least norm of the matrix"},

@@ -2,7 +2,7 @@
 //
 //   Recipe ours = recipe("adamc");
 //   ours.decay = Cautious{};                  // "AdamC + CWD"
-//   set(ours, "beta2", "0.95");               // any field by name, checked
+//   set(ours, "beta2", 0.95);                 // any field by name, checked
 #pragma once
 
 #include <array>
@@ -66,6 +66,7 @@ std::vector<FieldInfo> fields(const Recipe& recipe);
 // Sets one field by name. Unknown name, unreadable value or value out of range: an Error; the recipe is unchanged.
 // Setting `decay` resets the decay's own fields to their defaults.
 void set(Recipe& recipe, std::string_view field, std::string_view value);
+void set(Recipe& recipe, std::string_view field, double value);
 
 // Throws an Error if a member set directly is out of range.
 void check(const Recipe& recipe);

@@ -137,6 +137,8 @@ def parse(line):
         for name, (value, at) in given.items():
             one_of(f"field of {rule} with decay {decay}", name, tuple(fields))
             owner, default, valid = fields[name]
+            if name == "schedule" and value == "jordan":  # his quintic under his name
+                value = "paper"
             made[name] = value_of(name + owner, value, default, valid)
         check_together(made)
         if "schedule" in made:  # the steps as they are done

@@ -91,7 +91,7 @@ void assign(Owner& owner, const Field<Owner, Value>& field, std::string_view wha
 }
 template <class Owner, class Enum>
 void assign(Owner& owner, const Choice<Owner, Enum>& field, std::string_view what, std::string_view text) {
-  const std::size_t chosen = index_of_name(what, text, choices_of(field), field.name);
+  const std::size_t chosen = index_of_name(what, first_name<Enum>(text), choices_of(field), field.name);
   owner.*field.member = field.only.empty() ? static_cast<Enum>(chosen) : field.only[chosen];
 }
 template <class Owner>

@@ -67,11 +67,22 @@ std::size_t index_of_name(std::string_view what, std::string_view value, Names c
 
 [[noreturn]] void no_such_choice(std::string_view what, int value, Names choices, std::string_view key = {});
 
+// The name in names_of() that another name stands for, where the enumeration has other names (aliases_of()).
+template <class Enum>
+std::string_view first_name(std::string_view value) {
+  if constexpr (requires { aliases_of(Enum{}); }) {
+    for (const auto& [alias, meant] : aliases_of(Enum{})) {
+      if (value == alias) return name_of(meant);
+    }
+  }
+  return value;
+}
+
 // The enumerator of that name, for an enumeration with names_of().
 template <class Enum>
 Enum named(std::string_view what, std::string_view value, std::string_view key = {}) {
   constexpr auto names = names_of(Enum{});
-  return static_cast<Enum>(index_of_name(what, value, names, key));
+  return static_cast<Enum>(index_of_name(what, first_name<Enum>(value), names, key));
 }
 
 // Throws an Error if the value is none of the enumeration's, as after a wrong cast.

@@ -32,6 +32,21 @@ std::size_t coordinates(const Parameter& parameter) {
   return static_cast<std::size_t>(count);
 }
 
+// A tensor of buffers that know their size.
+template <class T>
+Parameter of_spans(std::string name, std::vector<std::int64_t> shape, std::span<T> x, std::span<const T> g) {
+  Parameter tensor{std::move(name), std::move(shape), element_of<T>(),
+                   element_of<T>(), x.data(),         g.empty() ? nullptr : g.data()};
+  const std::size_t count = coordinates(tensor);
+  const auto require = [&](const char* which, std::size_t size) {
+    if (size == count) return;
+    refuse(fmt::format("tensor '{}': {} has {} elements, but its shape has {}", tensor.name, which, size, count));
+  };
+  require("x", x.size());
+  if (!g.empty()) require("g", g.size());
+  return tensor;
+}
+
 bool gradient_fits(const Parameter& parameter) {
   return parameter.gradient == parameter.element || (parameter.element == Element::bf16 && parameter.gradient == Element::f32);
 }
@@ -137,6 +152,16 @@ std::size_t Optimizer::add(Parameter parameter) {
   p.index.emplace(slot.parameter.name, tensor);
   p.slots.push_back(std::move(slot));
   return tensor;
+}
+
+std::size_t Optimizer::add(std::string name, std::vector<std::int64_t> shape, std::span<float> x, std::span<const float> g) {
+  return add(of_spans(std::move(name), std::move(shape), x, g));
+}
+std::size_t Optimizer::add(std::string name, std::vector<std::int64_t> shape, std::span<double> x, std::span<const double> g) {
+  return add(of_spans(std::move(name), std::move(shape), x, g));
+}
+std::size_t Optimizer::add(std::string name, std::vector<std::int64_t> shape, std::span<Bf16> x, std::span<const Bf16> g) {
+  return add(of_spans(std::move(name), std::move(shape), x, g));
 }
 
 void Optimizer::bind(std::size_t tensor, void* x, const void* g) {

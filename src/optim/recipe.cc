@@ -169,6 +169,8 @@ void set(Recipe& recipe, std::string_view field, std::string_view value) {
   throw Error(Fault::usage, base::unknown(field_of(recipe), field, names), {.key = std::string(field)});
 }
 
+void set(Recipe& recipe, std::string_view field, double value) { set(recipe, field, base::to_text(value)); }
+
 void check(const Recipe& recipe) {
   const auto check_in = [](const auto& owner) { base::check_fields(owner); };
   std::visit(check_in, recipe.rule);

@@ -113,6 +113,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(sorted(self.tab("cautious compare --data mo", files)), ["moby-dick", "moby.txt"])
         self.assertEqual(self.tab("cautious compare --steps pl", files), [])
         self.assertEqual(self.tab("cautious lab toy pl", files[:1]), ["plan.toml"])
+        self.assertEqual(self.tab("cautious tokenize moby.txt --tokenizer mo", files), ["moby.txt"])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <span>
 
 #include "fixture.h"
 
@@ -221,6 +223,28 @@ TEST(MissingGradient, LeavesTheTensorOut) {
     fresh.step({.lr = 0.01});
     EXPECT_EQ(y, late) << "its own step count starts at its own first step";
   }
+}
+
+template <class T>
+void expect_same_from_spans() {
+  std::vector<T> x = fixture::weights<T>(6, 1), same = x;
+  const std::vector<T> g = fixture::weights<T>(6, 2);
+  cautious::Optimizer pointers(cautious::recipe("adamw")), spans(cautious::recipe("adamw"));
+  pointers.add("x", {2, 3}, x.data(), g.data());
+  spans.add("x", {2, 3}, same, g);
+  pointers.step({.lr = 0.1}), spans.step({.lr = 0.1});
+  EXPECT_EQ(std::memcmp(x.data(), same.data(), 6 * sizeof(T)), 0);
+  spans.add("later", {2, 3}, std::span(same), {});
+  EXPECT_EQ(spans.step({.lr = 0.1}).tensors.at(1).count, 0);
+  fixture::expect_error([&] { spans.add("y", {2, 2}, same, g); }, {"'y'", "x has 6 elements", "shape has 4"});
+  fixture::expect_error([&] { spans.add("y", {6}, same, std::span(g).first(5)); }, {"'y'", "g has 5 elements", "shape has 6"});
+  EXPECT_EQ(spans.size(), 2U);
+}
+
+TEST(Spans, AreTheSameAsPointersAndKnowTheirSize) {
+  expect_same_from_spans<float>();
+  expect_same_from_spans<double>();
+  expect_same_from_spans<cautious::Bf16>();
 }
 
 TEST(MissingGradient, AStepWithoutAnyGradientOrTensorIsAStep) {

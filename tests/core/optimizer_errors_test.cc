@@ -139,6 +139,7 @@ TEST_F(Misuse, LearningRates) {
   step_fails({.lr = -0.01, .lr_max = 0.1}, {"lr", "-0.01"});
   step_fails({.lr = kNan, .lr_max = 0.1}, {"lr", "nan"});
   step_fails({.lr = kInfinity, .lr_max = 0.1}, {"lr", "inf"});
+  step_fails({}, {"lr is nan"});  // forgotten
   step_fails({.lr = 0.01}, {"lr_max", "0", "corrected"});
   step_fails({.lr = 0.01, .lr_max = -1}, {"lr_max", "-1"});
   step_fails({.lr = 0.01, .lr_max = kNan}, {"lr_max", "nan"});

@@ -110,6 +110,20 @@ TEST(Recipe, NumbersRoundTripExactly) {
   EXPECT_EQ(std::get<Adam>(again.rule).eps, tiny);
 }
 
+TEST(Recipe, FieldsFromNumbers) {
+  Recipe ours = recipe("muon");
+  set(ours, "beta", 0.1 + 0.2);
+  set(ours, "steps", 7);
+  EXPECT_EQ(std::get<Muon>(ours.rule).beta, 0.1 + 0.2);
+  EXPECT_EQ(std::get<Muon>(ours.rule).polar.steps, 7);
+  const std::string before = to_string(ours);
+  EXPECT_EQ(message([&] { set(ours, "beta", 1); }), "beta of muon is '1'; valid: [0, 1)");
+  EXPECT_EQ(message([&] { set(ours, "steps", 0.5); }),
+            "steps of the polar factor is '0.5', not a whole number; valid: [0, 100]");
+  EXPECT_EQ(message([&] { set(ours, "beta9", 0.5); }).substr(0, 23), "no field of muon with d");
+  EXPECT_EQ(to_string(ours), before);
+}
+
 TEST(Recipe, SetDecayResetsItsFields) {
   Recipe ours = recipe("adamw");
   set(ours, "decay", "random");
@@ -173,6 +187,10 @@ TEST(Recipe, FieldsOfAPart) {
               "polar-express-8, cans, turbo, exact, custom");
     EXPECT_EQ(failure_of_set(whole, "scale", "big"), "no scale of the polar factor named 'big'; choices: none, jordan, rms");
   }
+  set(ours, "schedule", "jordan");  // of Muon's own code; written by its first name
+  EXPECT_EQ(std::get<Muon>(ours.rule).polar.schedule, NewtonSchulz::jordan);
+  EXPECT_NE(to_string(ours).find(" schedule=paper "), std::string::npos);
+  EXPECT_EQ(quintics(std::get<Muon>(ours.rule).polar).front().a, 3.4445);
   EXPECT_EQ(failure_of_set(ours, "nesterov", "yes"), "no nesterov of muon named 'yes'; choices: off, on");
   std::get<Muon>(ours.rule).polar.steps = 101;
   EXPECT_EQ(message([&] { check(ours); }), "steps of the polar factor is 101; valid: [0, 100]");

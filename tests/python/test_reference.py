@@ -186,7 +186,7 @@ class Program(unittest.TestCase):
     ELEMENTWISE = ["sgd", "sgdm beta=0.8", "adam", "adamw beta2=0.95", "adamc", "lion", "lion-k k=l1", "lion-k k=huber e=0.05",
                    "lion-k k=relativistic e=0.05", "lion-k k=threshold e=0.05", "lion-k k=topk fraction=0.3"]
     WHOLE = ["lion-k k=l2", "lion-k k=lp p=3"]  # a sum over the tensor, in an order of its own
-    MATRIX = ["muon", "muon nesterov=on scale=jordan schedule=quintic", "muon schedule=turbo eps=0.5 scale=rms",
+    MATRIX = ["muon schedule=jordan", "muon nesterov=on scale=jordan schedule=quintic", "muon schedule=turbo eps=0.5 scale=rms",
               "muon schedule=polar-express-8 steps=9", "muon schedule=exact blocks=3", "muon schedule=cans steps=2",
               "lion-k k=nuclear schedule=polar-express", "muon schedule=custom coefficients=3,-3.25,1.25,1.875,-1.25,0.375"]
     KINDS = [("f64", "nearest"), ("f32", "nearest"), ("bf16", "nearest"), ("bf16", "stochastic"), ("bf16", "split")]
