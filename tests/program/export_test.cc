@@ -101,8 +101,8 @@ TEST(GgufModel, WhatNoArchitectureHasIsRefusedByItsName) {
       {"head_size", with(llama(), [](auto& c) { c.norm = NormKind::layer, c.head_size = 8; })},
       {"kv_heads", with(gpt2(), [](auto& c) { c.kv_heads = 1; })},
       {"rope_scaling", with(llama(), [](auto& c) { c.qk_norm = true, c.rope_scaling = RopeScaling::llama3; })}};
-  for (const auto& [field, config] : models) {
-    const std::string line = message([&] { gguf_architecture(config); });
+  for (const auto& [field, model] : models) {
+    const std::string line = message([&, &config = model] { gguf_architecture(config); });
     EXPECT_TRUE(line.starts_with(field + " of the model is ")) << field << ": " << line;
     EXPECT_NE(line.find("cannot be written as GGUF"), std::string::npos) << line;
   }
