@@ -1,11 +1,29 @@
 // The program `cautious`: one verb per file, data on stdout, messages on stderr, every error one line. Verbs that need libtorch
 // live in cautious-train and the laboratory in cautious-lab, which this one starts in its place: loading libtorch takes a
 // second.
+#include <csignal>
+
 #include "cli/program.h"
 #include "cli/verbs.h"
 
+namespace {
+
+// A closed terminal that is to be ignored, as under nohup, is blocked: that lasts in the programs started from here, whatever
+// handlers the libraries of those install before their main().
+void keep_ignoring_hangup() {
+  struct sigaction now {};
+  if (sigaction(SIGHUP, nullptr, &now) != 0 || now.sa_handler != SIG_IGN) return;
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  sigprocmask(SIG_BLOCK, &hangup, nullptr);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace cautious::cli;
+  keep_ignoring_hangup();
   constexpr const char* kExamples =
       "  cautious data get gcide\n"
       "  cautious train --preset nano-300k --data.path=gcide --optimizer.decay=cautious --out runs/cwd\n"

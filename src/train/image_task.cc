@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -118,7 +119,7 @@ double ImageTask::add_gradients(std::int64_t step) {
     const double weight = static_cast<double>(count) / static_cast<double>(all);
     loss += weight * mean.item<double>();
     if (!std::isfinite(loss)) return loss;
-    (count == all ? mean : mean * weight).backward();
+    mean.backward(at::full_like(mean, weight));
   }
   return loss;
 }

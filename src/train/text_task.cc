@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -311,7 +312,7 @@ double TextTask::add_gradients(std::int64_t step) {
     const double weight = static_cast<double>(targets) / static_cast<double>(all);
     loss += weight * chunk_loss.item<double>();
     if (!std::isfinite(loss)) return loss;
-    (targets == all ? chunk_loss : chunk_loss * weight).backward();
+    chunk_loss.backward(at::full_like(chunk_loss, weight));
   }
   return loss;
 }

@@ -38,7 +38,7 @@ class Finetuning(Training):
         ends = {}
         for decay in DECAYS:
             out = self.finetune(decay, f"--optimizer.decay={decay}", "--optimizer.weight_decay=0.5", "--optimizer.lr=2e-2",
-                                "--train.steps=24")
+                                "--train.steps=60")
             ends[decay] = self.summary(out)["val_loss"]
             self.assertLess(ends[decay], still - 0.005, decay)
         self.assertGreater(len(set(ends.values())), 7, ends)
