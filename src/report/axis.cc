@@ -176,7 +176,8 @@ std::vector<std::string> tick_labels(const std::vector<double>& ticks, Scale sca
 std::string reading(double value, double span) {
   const double size = std::max(std::abs(value), span);
   if (size >= 1e6 || size < 1e-3) return with_power(value);
-  return plain_number(value, std::clamp(static_cast<int>(std::ceil(kReadingDigits - std::log10(span))), 0, kMostDecimals));
+  const double decimals = std::ceil(kReadingDigits - std::log10(span > 0 ? span : size));
+  return plain_number(value, static_cast<int>(std::clamp<double>(decimals, 0, kMostDecimals)));
 }
 
 std::vector<double> axis_ticks(double low, double high, Scale scale, std::size_t most) {

@@ -47,7 +47,7 @@ std::vector<double> axis_ticks(double low, double high, Scale scale, std::size_t
 // All in one notation on a linear axis: "0.5" and "1.0", "0" and "10k", "2e-5".
 std::vector<std::string> tick_labels(const std::vector<double>& ticks, Scale scale);
 
-// With the decimals that tell a sixtieth of the span apart.
+// With the decimals that tell a sixtieth of the span apart; of a span of 0, a sixtieth of the value.
 std::string reading(double value, double span);
 
 }  // namespace cautious::report

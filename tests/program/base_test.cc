@@ -117,7 +117,7 @@ TEST_F(TomlFiles, LongKeysAreRefused) {
                 .entries.size(),
             3u);
   for (const std::string part : {"a", "1", "\"=\"", "'\"' "}) {
-    for (const std::size_t parts : {17, 1'000'000}) {
+    for (const std::size_t parts : {17, 300'000}) {
       const std::string key = dotted(parts, part),
                         refused = "f.toml:4: a key of more than 16 parts; valid: section.key = value";
       EXPECT_EQ(refusal([&] { parse_toml(strings + key + " = 1\n", "f.toml"); }), refused) << part;

@@ -80,6 +80,8 @@ TEST(TickLabels, ReadAtAGlance) {
   EXPECT_EQ(reading(-0.0119, 0.08), "−0.012");
   EXPECT_EQ(reading(3.28412, 0.02), "3.2841");
   EXPECT_EQ(reading(-1e-9, 1), "0.00");
+  EXPECT_EQ(reading(3.28412, 0), "3.28");
+  EXPECT_EQ(reading(3.28412, 1e-300), "3.284120000000");
 }
 
 TEST(ChartText, BreaksBetweenWordsAndInsideLongOnes) {
