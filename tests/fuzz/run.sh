@@ -33,11 +33,11 @@ fuzz template 40000 2048 64 -dict="$here/template.dict"
 fuzz tokenizer 6000 8192 64 -dict="$here/tokenizer.dict"
 fuzz tasks 40000 1024 64
 fuzz parquet 60000 4096 64
-fuzz config 1500 2048 64 -dict="$here/config.dict"
-fuzz plan 2000 2048 64 -dict="$here/config.dict"
-fuzz problem 30000 1024 64
-fuzz metrics 20000 1024 16
-fuzz state 10000 2048 16
-fuzz trace 20000 1024 16
-fuzz tokens 20000 1536 16
-fuzz documents 5000 1024 128
+fuzz config 3000 2048 64 -dict="$here/config.dict"
+fuzz plan 4000 2048 64 -dict="$here/config.dict"
+fuzz problem 10000 1024 64
+fuzz metrics 6000 1024 16
+fuzz state 4000 2048 16
+fuzz trace 6000 1024 16
+fuzz tokens 15000 1536 16
+fuzz documents 1500 1024 128
