@@ -34,7 +34,7 @@ void add_forwarded(CLI::App& parent, const char* verb_name, const char* line, co
     chosen = [argv, program]() -> int {
       const std::string path = sibling_program(program).string();
       // Threads that wait give way soon: on a shared machine, spinning ones take the cores from those that work.
-      if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "10000", 0);
+      if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "3000", 0);
       execv(path.c_str(), argv);
       throw Error(Fault::failure, fmt::format("cannot start {}: {}", path, std::strerror(errno)));
     };
