@@ -66,8 +66,8 @@ class Manual(unittest.TestCase):
             self.assertRegex(front, rf"(?m)^\.(B|BI|BR) \"?{verb}\b")
 
     def test_help_is_at_most_120_wide(self):
-        for verb in ["", *self.verbs()]:
-            for words in [verb.split(), *([verb, below] for below in self.verbs(verb) if verb)]:
+        for verb in self.verbs():
+            for words in [[], [verb], *([verb, below] for below in self.verbs(verb))]:
                 for line in self.help(*words).split("\n"):
                     self.assertLessEqual(len(line), 120, line)
 
