@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,10 +27,34 @@ class ExamplesFirst : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
   std::string make_option_usage(const CLI::Option* option) const override;
+  std::string make_subcommand(const CLI::App* verb) const override;
 };
 
+constexpr std::size_t kColumn = 28;  // where meanings begin; share/manual.py reads it so
+constexpr std::size_t kWidth = 120;  // of a line
+
+// Lines that begin with spaces stay as they are; the others are one paragraph, in lines that fit beside the left column.
+std::string folded(const std::string& text) {
+  std::string result;
+  std::size_t used = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(' ')) {
+      result += fmt::format("\n{}", line);
+      continue;
+    }
+    for (const base::Word& word : base::words_of(line)) {
+      const bool fits = used + 1 + word.text.size() <= kWidth - kColumn;
+      if (used > 0) result += fits ? ' ' : '\n';
+      used = used > 0 && fits ? used + 1 + word.text.size() : word.text.size();
+      result += word.text;
+    }
+  }
+  return result;
+}
+
 ExamplesFirst::ExamplesFirst() {
-  column_width(28);
+  column_width(kColumn);
   label("Positionals", "Arguments");
   label("SUBCOMMAND", "VERB");
 }
@@ -64,7 +91,15 @@ std::string ExamplesFirst::make_option_desc(const CLI::Option* option) const {
   if (!option->get_needs().empty()) text += fmt::format("; with {} only", listed(option->get_needs()));
   if (!option->get_excludes().empty()) text += fmt::format("; not with {}", listed(option->get_excludes()));
   if (!option->get_default_str().empty()) text += fmt::format(" (default: {})", option->get_default_str());
-  return text;
+  return folded(text);
+}
+
+std::string ExamplesFirst::make_subcommand(const CLI::App* verb) const {
+  std::string left = "  " + verb->get_display_name(true);
+  left.resize(std::max(left.size() + 1, kColumn), ' ');
+  std::string text = folded(verb->get_description());
+  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) text.insert(at + 1, kColumn, ' ');
+  return left + text + "\n";
 }
 
 std::string ExamplesFirst::make_option_usage(const CLI::Option* option) const {

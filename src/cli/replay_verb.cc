@@ -26,12 +26,10 @@ namespace cautious::cli {
 namespace {
 
 constexpr const char* kReplayExamples =
-    "  cautious replay trace.safetensors --optimizer adamw --decay cautious --lr 1e-3 --weight_decay 0.1 --out "
-    "out.safetensors\n"
-    "  cautious replay trace.safetensors --optimizer lion --beta2 0.98 --decay cautious --lr 1e-4 --trajectory --out "
-    "out.safetensors\n"
-    "  cautious replay trace.safetensors --optimizer adamw --decay random --density_trace cautious.safetensors --lr 1e-3 --out "
-    "random.safetensors";
+    "  cautious replay trace.safetensors --optimizer adamw --decay cautious --lr 1e-3 --out cwd.safetensors\n"
+    "  cautious replay trace.safetensors --optimizer lion --beta2 0.98 --lr 1e-4 --trajectory --out lion.safetensors\n"
+    "  cautious replay trace.safetensors --optimizer adamw --decay random --density_trace cwd.safetensors --lr 1e-3 \\\n"
+    "    --out random.safetensors";
 
 // Options that the output does not name: the tensors have the moments' type, and bits do not depend on the rest.
 constexpr std::array<std::string_view, 3> kUnrecorded{"moments", "threads", "isa"};

@@ -9,6 +9,7 @@
 #include <cautious/error.h>
 
 #include "base/fields.h"
+#include "base/text.h"
 #include "optim/parts.h"
 #include "optim/polar.h"
 #include "optim/random_key.h"
@@ -25,8 +26,9 @@ std::size_t coordinates(const Parameter& parameter) {
   constexpr std::int64_t kMost = std::int64_t{1} << 48;
   std::int64_t count = 1;
   for (const std::int64_t side : parameter.shape) {
-    if (side < 0) refuse(fmt::format("tensor '{}' has a side of length {}", parameter.name, side));
-    if (side > 0 && count > kMost / side) refuse(fmt::format("tensor '{}' has more than 2^48 coordinates", parameter.name));
+    if (side < 0) refuse(fmt::format("tensor {} has a side of length {}", base::in_quotes(parameter.name), side));
+    if (side > 0 && count > kMost / side)
+      refuse(fmt::format("tensor {} has more than 2^48 coordinates", base::in_quotes(parameter.name)));
     count *= side;
   }
   return static_cast<std::size_t>(count);
@@ -40,7 +42,8 @@ Parameter of_spans(std::string name, std::vector<std::int64_t> shape, std::span<
   const std::size_t count = coordinates(tensor);
   const auto require = [&](const char* which, std::size_t size) {
     if (size == count) return;
-    refuse(fmt::format("tensor '{}': {} has {} elements, but its shape has {}", tensor.name, which, size, count));
+    refuse(
+        fmt::format("tensor {}: {} has {} elements, but its shape has {}", base::in_quotes(tensor.name), which, size, count));
   };
   require("x", x.size());
   if (!g.empty()) require("g", g.size());
@@ -65,7 +68,8 @@ std::string decays_with(const Has& has) {
 
 void check_multiplier(const std::string& group, double lr_multiplier) {
   if (std::isfinite(lr_multiplier) && lr_multiplier >= 0) return;
-  refuse(fmt::format("group '{}': lr_multiplier is {}; it must be finite and not negative", group, lr_multiplier));
+  refuse(
+      fmt::format("group {}: lr_multiplier is {}; it must be finite and not negative", base::in_quotes(group), lr_multiplier));
 }
 
 void check_share(const Share& share) {
@@ -119,16 +123,18 @@ Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 std::size_t Optimizer::add(Parameter parameter) {
   Parts& p = *parts_;
   if (parameter.name.empty()) refuse("a tensor needs a name");
-  if (p.index.contains(parameter.name)) refuse(fmt::format("there is a tensor named '{}' already", parameter.name));
-  base::check_choice(parameter.element, fmt::format("the element type of '{}'", parameter.name));
-  base::check_choice(parameter.gradient, fmt::format("the gradient type of '{}'", parameter.name));
+  if (p.index.contains(parameter.name))
+    refuse(fmt::format("there is a tensor named {} already", base::in_quotes(parameter.name)));
+  base::check_choice(parameter.element, fmt::format("the element type of {}", base::in_quotes(parameter.name)));
+  base::check_choice(parameter.gradient, fmt::format("the gradient type of {}", base::in_quotes(parameter.name)));
   Slot slot;
   slot.count = coordinates(parameter);
-  if (parameter.x == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}' has no data: x is null", parameter.name));
+  if (parameter.x == nullptr && slot.count > 0)
+    refuse(fmt::format("tensor {} has no data: x is null", base::in_quotes(parameter.name)));
   if (!gradient_fits(parameter)) {
     refuse(
-        fmt::format("tensor '{}' is {} with a gradient of {}; the gradient must be of the parameter's type, or f32 beside bf16",
-                    parameter.name, name_of(parameter.element), name_of(parameter.gradient)));
+        fmt::format("tensor {} is {} with a gradient of {}; the gradient must be of the parameter's type, or f32 beside bf16",
+                    base::in_quotes(parameter.name), name_of(parameter.element), name_of(parameter.gradient)));
   }
   slot.group = group_for(p.routing, parameter);
   const Group& group = p.routing.groups[slot.group];
@@ -166,7 +172,8 @@ std::size_t Optimizer::add(std::string name, std::vector<std::int64_t> shape, st
 
 void Optimizer::bind(std::size_t tensor, void* x, const void* g) {
   Slot& slot = slot_at(parts_->slots, tensor);
-  if (x == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}' has no data: x is null", slot.parameter.name));
+  if (x == nullptr && slot.count > 0)
+    refuse(fmt::format("tensor {} has no data: x is null", base::in_quotes(slot.parameter.name)));
   slot.parameter.x = x;
   slot.parameter.g = g;
 }
@@ -175,10 +182,11 @@ void Optimizer::set_anchor(std::size_t tensor, const void* x0) {
   Slot& slot = slot_at(parts_->slots, tensor);
   const Decay& decay = parts_->recipe_of(slot).decay;
   if (!has_anchor(decay)) {
-    refuse(fmt::format("tensor '{}' has no anchor: its decay is '{}'; anchors belong to: {}", slot.parameter.name,
-                       name_of(decay), decays_with(has_anchor)));
+    refuse(fmt::format("tensor {} has no anchor: its decay is '{}'; anchors belong to: {}",
+                       base::in_quotes(slot.parameter.name), name_of(decay), decays_with(has_anchor)));
   }
-  if (x0 == nullptr && slot.count > 0) refuse(fmt::format("tensor '{}': the anchor x0 is null", slot.parameter.name));
+  if (x0 == nullptr && slot.count > 0)
+    refuse(fmt::format("tensor {}: the anchor x0 is null", base::in_quotes(slot.parameter.name)));
   if (slot.count > 0) std::memcpy(slot.x0.data(), x0, slot.x0.size());
 }
 
@@ -186,8 +194,9 @@ void Optimizer::set_density(std::size_t tensor, double density) {
   Slot& slot = slot_at(parts_->slots, tensor);
   double* own = density_in(slot.decay);
   if (own == nullptr) {
-    refuse(fmt::format("tensor '{}' has no density: its decay is '{}'; densities belong to: {}", slot.parameter.name,
-                       name_of(slot.decay), decays_with([](Decay decay) { return density_in(decay) != nullptr; })));
+    refuse(fmt::format("tensor {} has no density: its decay is '{}'; densities belong to: {}",
+                       base::in_quotes(slot.parameter.name), name_of(slot.decay),
+                       decays_with([](Decay decay) { return density_in(decay) != nullptr; })));
   }
   base::check_range("density", density, kFraction);
   *own = density;
@@ -204,8 +213,8 @@ void Optimizer::set_group(std::size_t group, const Recipe& recipe, double lr_mul
   const bool same_cut = (was == nullptr) == (will == nullptr) && (was == nullptr || was->blocks == will->blocks);
   if (recipe.rule.index() != now.recipe.rule.index() || recipe.decay.index() != now.recipe.decay.index() || !same_cut ||
       optim::shaping_of(recipe.rule) != optim::shaping_of(now.recipe.rule)) {
-    refuse(fmt::format("group '{}' is '{}' and cannot become '{}'; rule, decay and shaping stay, their numbers may change",
-                       now.name, to_string(now.recipe), to_string(recipe)));
+    refuse(fmt::format("group {} is '{}' and cannot become '{}'; rule, decay and shaping stay, their numbers may change",
+                       base::in_quotes(now.name), to_string(now.recipe), to_string(recipe)));
   }
   if (was != nullptr && *was != *will) p.planned.clear();  // the plan holds what matrices go through
   now.recipe = recipe;

@@ -12,6 +12,7 @@
 #include <cautious/error.h>
 #include <cautious/recipe.h>
 
+#include "base/text.h"
 #include "linear/blas.h"
 #include "linear/orthogonal.h"
 #include "optim/polar.h"
@@ -51,7 +52,7 @@ namespace optim {
 
 Matrices matrices_of(std::string_view name, std::span<const std::int64_t> shape, std::int64_t blocks) {
   const auto refuse = [&](std::string_view why) {
-    throw Error(Fault::usage, fmt::format("tensor '{}' of shape [{}] {}", name, fmt::join(shape, ", "), why));
+    throw Error(Fault::usage, fmt::format("tensor {} of shape [{}] {}", base::in_quotes(name), fmt::join(shape, ", "), why));
   };
   if (shape.size() < 2) refuse("is no matrix; route vectors to another recipe, as matrices_and_rest() does");
   if (shape.front() % blocks != 0) refuse(fmt::format("cannot be cut into {} blocks along its first side", blocks));

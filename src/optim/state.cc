@@ -17,6 +17,7 @@
 
 #include "base/fields.h"
 #include "base/safetensors.h"
+#include "base/text.h"
 #include "optim/parts.h"
 #include "optim/recipe_line.h"
 
@@ -69,13 +70,15 @@ double density_of(Slot& slot) {
 
 const std::string& entry(const base::Metadata& metadata, const std::string& key, const std::string& file) {
   const auto found = metadata.find(key);
-  if (found == metadata.end()) throw Error(Fault::data, fmt::format("{}: the optimizer state lacks '{}'", file, key));
+  if (found == metadata.end())
+    throw Error(Fault::data, fmt::format("{}: the optimizer state lacks {}", file, base::in_quotes(key)));
   return found->second;
 }
 
 void require_equal(const std::string& file, const std::string& what, const std::string& there, const std::string& here) {
   if (there == here) return;
-  throw Error(Fault::data, fmt::format("{}: {} differs: the file has '{}', this optimizer '{}'", file, what, there, here));
+  throw Error(Fault::data, fmt::format("{}: {} differs: the file has {}, this optimizer {}", file, what, base::in_quotes(there),
+                                       base::in_quotes(here)));
 }
 
 // Numbers of the metadata; what is wrong in them is the file's fault.
@@ -124,15 +127,15 @@ StateFile::StateFile(const std::filesystem::path& path, std::vector<Slot>& slots
   std::size_t found = 0;
   for (Slot& slot : slots) {
     const std::string& name = slot.parameter.name;
-    require_equal(file, "the recipe of '" + name + "'",
+    require_equal(file, "the recipe of " + base::in_quotes(name),
                   optim::up_to_date(entry(metadata, name + ".recipe", file), kAfterRecipe),
                   identity(slot, routing.groups[slot.group]));
-    steps_.push_back(whole_number(entry(metadata, name + ".t", file), name + ".t", file));
-    densities_.push_back(fraction(entry(metadata, name + ".density", file), name + ".density", file));
+    steps_.push_back(whole_number(entry(metadata, name + ".t", file), base::in_one_line(name + ".t"), file));
+    densities_.push_back(fraction(entry(metadata, name + ".density", file), base::in_one_line(name + ".density"), file));
     for (const StatePiece& piece : pieces(slot)) {
       const base::TensorInfo& tensor = source_.require(name + "." + piece.name);
-      require_equal(file, "the type of '" + tensor.name + "'", tensor.type, piece.type);
-      require_equal(file, "the shape of '" + tensor.name + "'", fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
+      require_equal(file, "the type of " + base::in_quotes(tensor.name), tensor.type, piece.type);
+      require_equal(file, "the shape of " + base::in_quotes(tensor.name), fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
                     fmt::format("[{}]", fmt::join(slot.parameter.shape, ", ")));
       ++found;
     }

@@ -7,6 +7,7 @@
 
 #include <cautious/error.h>
 
+#include "base/text.h"
 #include "optim/parts.h"
 #include "optim/random_key.h"
 
@@ -230,8 +231,9 @@ const StepReport& Optimizer::step(const StepInput& input) {
     if (seen.nonfinite > 0 && p.options.nonfinite != Nonfinite::propagate) {
       for (std::size_t s = 0; s < count && p.options.nonfinite == Nonfinite::error; ++s) {
         if (p.report.tensors[s].nonfinite == 0) continue;
-        throw Error(Fault::data, fmt::format("the gradient of '{}' has {} non-finite entries of {}; nothing was changed",
-                                             p.slots[s].parameter.name, p.report.tensors[s].nonfinite, p.slots[s].count));
+        throw Error(Fault::data,
+                    fmt::format("the gradient of {} has {} non-finite entries of {}; nothing was changed",
+                                base::in_quotes(p.slots[s].parameter.name), p.report.tensors[s].nonfinite, p.slots[s].count));
       }
       p.report.skipped = true;
       p.report.total = seen;

@@ -23,17 +23,34 @@ namespace {
 
 constexpr std::size_t kMostDrawn = report::kSeriesStyles;
 
-// Of different presets, the preset says it.
+// The key that says where the run's model starts: the preset, unless it has the weights of another model.
+std::string_view start_key(const ListedRun& run) {
+  const auto from = std::ranges::find(run.settings, "model.from", &std::pair<std::string, std::string>::first);
+  return from == run.settings.end() || from->second == "\"\"" ? "model.preset" : "model.from";
+}
+
+// Models that start in different places are told apart by that, those that start in the same one by their keys.
 void keep_differences(std::vector<ListedRun>& runs) {
   std::map<std::string, std::set<std::string>> values;
+  std::vector<std::string> starts;
   for (const ListedRun& run : runs) {
-    for (const auto& [key, value] : run.settings) values[key].insert(value);
+    std::string& start = starts.emplace_back();
+    for (const auto& [key, value] : run.settings) {
+      if (key == start_key(run)) start = value;
+    }
   }
-  const bool presets = values["model.preset"].size() > 1;
-  for (ListedRun& run : runs) {
-    std::erase_if(run.settings, [&](const auto& setting) {
+  const auto is_start = [](const std::string& key) { return key == "model.preset" || key == "model.from"; };
+  const auto values_of = [&](const std::string& key, std::size_t run) -> std::set<std::string>& {
+    return values[is_start(key) ? "start" : key.starts_with("model.") ? key + " " + starts[run] : key];
+  };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const auto& [key, value] : runs[i].settings) values_of(key, i).insert(is_start(key) ? starts[i] : value);
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string start(start_key(runs[i]));
+    std::erase_if(runs[i].settings, [&](const auto& setting) {
       const auto& [key, value] = setting;
-      return value.empty() || values[key].size() == 1 || (presets && key.starts_with("model.") && key != "model.preset");
+      return value.empty() || values_of(key, i).size() == 1 || (is_start(key) && key != start);
     });
   }
 }

@@ -41,6 +41,9 @@ report::Table summary_table(const std::filesystem::path& run) {
   if (!text) return table;
   const auto summary = base::parse_json<nlohmann::ordered_json>(*text);
   if (!summary.is_object()) base::refuse_content(file.string(), "not a JSON object");
+  if (const auto status = summary.find("status"); status != summary.end() && !status->is_string()) {
+    base::refuse_content(file.string(), fmt::format("'status' is {}, not a text", base::in_one_line(status->dump())));
+  }
   for (const auto& [key, value] : summary.items()) {
     table.rows.push_back({key, value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump()});
   }

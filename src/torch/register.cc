@@ -11,6 +11,7 @@
 
 #include <cautious/error.h>
 
+#include "base/text.h"
 #include "optim/polar.h"
 #include "optim/shaping.h"
 #include "torch/parts.h"
@@ -44,18 +45,19 @@ bool elements_apart(const at::Tensor& tensor) {
 
 void check_parameter(const at::Tensor& tensor, const std::string& name) {
   if (name.empty()) refuse("a parameter's name is empty");
-  if (!tensor.defined()) refuse(fmt::format("parameter '{}' is an undefined tensor", name));
+  if (!tensor.defined()) refuse(fmt::format("parameter {} is an undefined tensor", base::in_quotes(name)));
   if (!is_known(tensor.scalar_type())) {
-    refuse(fmt::format("parameter '{}' is {}; types that work: Float, Double, BFloat16", name,
+    refuse(fmt::format("parameter {} is {}; types that work: Float, Double, BFloat16", base::in_quotes(name),
                        c10::toString(tensor.scalar_type())));
   }
-  if (tensor.layout() != at::kStrided) refuse(fmt::format("parameter '{}' is sparse; it must be dense", name));
+  if (tensor.layout() != at::kStrided) refuse(fmt::format("parameter {} is sparse; it must be dense", base::in_quotes(name)));
   if (!tensor.is_leaf())
-    refuse(fmt::format("parameter '{}' is not a leaf: it is computed from other tensors; give those, or detach it", name));
+    refuse(fmt::format("parameter {} is not a leaf: it is computed from other tensors; give those, or detach it",
+                       base::in_quotes(name)));
   if (!elements_apart(tensor)) {
     refuse(
-        fmt::format("parameter '{}' of shape {} has elements that share memory (an expanded view?); give its base, or clone it",
-                    name, shape_of(tensor)));
+        fmt::format("parameter {} of shape {} has elements that share memory (an expanded view?); give its base, or clone it",
+                    base::in_quotes(name), shape_of(tensor)));
   }
 }
 
@@ -64,9 +66,9 @@ void check_unchanged(const Entry& entry) {
   const at::Tensor& tensor = entry.tensor;
   const auto require = [&](bool same, const std::string& what, const std::string& was, const std::string& is) {
     if (!same) {
-      refuse(fmt::format(
-          "the {} of parameter '{}' was {} when it was added and is {} now; make a new optimizer after such a change", what,
-          entry.name, was, is));
+      refuse(
+          fmt::format("the {} of parameter {} was {} when it was added and is {} now; make a new optimizer after such a change",
+                      what, base::in_quotes(entry.name), was, is));
     }
   };
   require(tensor.defined(), "tensor", "defined", "undefined");
@@ -121,12 +123,14 @@ void check_apart(const std::vector<ParamGroup>& groups) {
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return std::less<>()(a.first, b.first); });
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (all[i].first != all[i - 1].first) continue;
-    refuse(fmt::format("parameter '{}' is given twice, also as '{}'", all[i - 1].second->name, all[i].second->name));
+    refuse(fmt::format("parameter {} is given twice, also as {}", base::in_quotes(all[i - 1].second->name),
+                       base::in_quotes(all[i].second->name)));
   }
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return std::less<>()(a.begin, b.begin); });
   for (std::size_t i = 1; i < extents.size(); ++i) {
     if (!std::less<>()(extents[i].begin, extents[i - 1].end)) continue;
-    refuse(fmt::format("parameters '{}' and '{}' share memory", extents[i - 1].entry->name, extents[i].entry->name));
+    refuse(fmt::format("parameters {} and {} share memory", base::in_quotes(extents[i - 1].entry->name),
+                       base::in_quotes(extents[i].entry->name)));
   }
 }
 
@@ -175,17 +179,20 @@ at::Tensor gradient_of(const Entry& entry) {
   const at::Tensor& g = entry.tensor.grad();
   if (!g.defined()) return g;
   if (g.layout() != at::kStrided) {
-    refuse(fmt::format("the gradient of '{}' is sparse; make it dense, or use an embedding with sparse(false)", entry.name));
+    refuse(fmt::format("the gradient of {} is sparse; make it dense, or use an embedding with sparse(false)",
+                       base::in_quotes(entry.name)));
   }
   if (g.device() != entry.device) {
-    refuse(fmt::format("parameter '{}' is on {}, its gradient on {}", entry.name, entry.device.str(), g.device().str()));
+    refuse(fmt::format("parameter {} is on {}, its gradient on {}", base::in_quotes(entry.name), entry.device.str(),
+                       g.device().str()));
   }
   if (g.sizes() != at::IntArrayRef(entry.shape)) {
-    refuse(fmt::format("parameter '{}' has the shape {}, its gradient {}", entry.name, shape_of(entry.tensor), shape_of(g)));
+    refuse(fmt::format("parameter {} has the shape {}, its gradient {}", base::in_quotes(entry.name), shape_of(entry.tensor),
+                       shape_of(g)));
   }
   if (g.scalar_type() != entry.type && !(entry.type == at::kBFloat16 && g.scalar_type() == at::kFloat)) {
-    refuse(fmt::format("parameter '{}' is {}, its gradient {}; it must be of the same type, or Float beside BFloat16",
-                       entry.name, c10::toString(entry.type), c10::toString(g.scalar_type())));
+    refuse(fmt::format("parameter {} is {}, its gradient {}; it must be of the same type, or Float beside BFloat16",
+                       base::in_quotes(entry.name), c10::toString(entry.type), c10::toString(g.scalar_type())));
   }
   return g;
 }
@@ -203,7 +210,7 @@ void Optimizer::Parts::sync(const std::vector<OptimizerParamGroup>& given, const
       refuse(fmt::format("group {} had {} parameters and has {} now", g, entries.size(), tensors.size()));
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (!entries[i].tensor.is_same(tensors[i]))
-        refuse(fmt::format("parameter '{}' is another tensor now; make a new optimizer", entries[i].name));
+        refuse(fmt::format("parameter {} is another tensor now; make a new optimizer", base::in_quotes(entries[i].name)));
       check_unchanged(entries[i]);
     }
     count += entries.size();

@@ -9,6 +9,7 @@
 #include <cautious/error.h>
 #include <cautious/torch.h>
 
+#include "base/text.h"
 #include "optim/whole_tensor.h"
 #include "torch/parts.h"
 
@@ -34,7 +35,8 @@ Routed routed(const Optimizer::Named& parameters, const Routing& routing, double
   std::vector<std::vector<at::Tensor>> tensors(routing.groups.size());
   std::vector<std::vector<std::string>> names(routing.groups.size());
   for (const auto& item : parameters) {
-    if (!item.value().defined()) throw Error(Fault::usage, fmt::format("parameter '{}' is an undefined tensor", item.key()));
+    if (!item.value().defined())
+      throw Error(Fault::usage, fmt::format("parameter {} is an undefined tensor", base::in_quotes(item.key())));
     const std::size_t group = route(routing, item.key(), {item.value().sizes().data(), item.value().sizes().size()});
     tensors[group].push_back(item.value());
     names[group].push_back(item.key());
@@ -137,8 +139,8 @@ bool skips(const std::vector<ParamGroup>& groups, const Gradients& gradients, No
       const Tally& tally = seen.tensors[place++];
       seen.total += tally;
       if (tally.nonfinite == 0 || policy != Nonfinite::error) continue;
-      throw Error(Fault::data, fmt::format("the gradient of '{}' has {} non-finite entries of {}; nothing was changed",
-                                           entry.name, tally.nonfinite, entry.tensor.numel()));
+      throw Error(Fault::data, fmt::format("the gradient of {} has {} non-finite entries of {}; nothing was changed",
+                                           base::in_quotes(entry.name), tally.nonfinite, entry.tensor.numel()));
     }
   }
   if (seen.total.nonfinite == 0) return false;

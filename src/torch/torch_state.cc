@@ -16,6 +16,7 @@
 #include <cautious/torch.h>
 
 #include "base/fields.h"
+#include "base/text.h"
 #include "optim/recipe_line.h"
 #include "torch/parts.h"
 
@@ -94,20 +95,23 @@ class Source {
     if (!value.isTensor()) wrong(key);
     const at::Tensor found = value.toTensor();
     if (found.scalar_type() != type || found.sizes() != shape) {
-      refuse_state(fmt::format("'{}' is {} [{}], this optimizer needs {} [{}]", key, c10::toString(found.scalar_type()),
-                               fmt::join(found.sizes().vec(), ", "), c10::toString(type), fmt::join(shape.vec(), ", ")));
+      refuse_state(fmt::format("{} is {} [{}], this optimizer needs {} [{}]", base::in_quotes(key),
+                               c10::toString(found.scalar_type()), fmt::join(found.sizes().vec(), ", "), c10::toString(type),
+                               fmt::join(shape.vec(), ", ")));
     }
     return found;
   }
 
  private:
-  [[noreturn]] void wrong(const std::string& key) { refuse_state(fmt::format("'{}' is not of the kind it should be", key)); }
+  [[noreturn]] void wrong(const std::string& key) {
+    refuse_state(fmt::format("{} is not of the kind it should be", base::in_quotes(key)));
+  }
   c10::IValue read(const std::string& key) {
     c10::IValue value;
     if (!archive_.try_read(key, value)) {
       refuse_state(
-          fmt::format("there is no '{}' in it; it was not written by cautious::torch::Optimizer, or is incomplete (it has: {})",
-                      key, base::join(archive_.keys())));
+          fmt::format("there is no {} in it; it was not written by cautious::torch::Optimizer, or is incomplete (it has: {})",
+                      base::in_quotes(key), base::join(archive_.keys())));
     }
     return value;
   }
@@ -115,7 +119,9 @@ class Source {
 };
 
 void require_equal(const std::string& what, const std::string& there, const std::string& here) {
-  if (there != here) refuse_state(fmt::format("{} differs: the file has '{}', this optimizer '{}'", what, there, here));
+  if (there != here)
+    refuse_state(
+        fmt::format("{} differs: the file has {}, this optimizer {}", what, base::in_quotes(there), base::in_quotes(here)));
 }
 
 void require_equal(const std::string& what, const Lines& there, const Lines& here) {

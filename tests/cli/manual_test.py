@@ -65,6 +65,12 @@ class Manual(unittest.TestCase):
             self.assertIn(f".BR cautious-{verb} (1)", front)
             self.assertRegex(front, rf"(?m)^\.(B|BI|BR) \"?{verb}\b")
 
+    def test_help_is_at_most_120_wide(self):
+        for verb in self.verbs():
+            for words in [[], [verb], *([verb, below] for below in self.verbs(verb))]:
+                for line in self.help(*words).split("\n"):
+                    self.assertLessEqual(len(line), 120, line)
+
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_groff_is_content(self):
         for page in sorted((self.out / "man1").iterdir()):

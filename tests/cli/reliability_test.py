@@ -70,6 +70,8 @@ class Checkpoints(Training):
             with self.subTest(summary[:30]):
                 (self.out / "summary.json").write_text(summary)
                 self.refused(3, ["summary.json: not a JSON object"], "report", self.out)
+        (self.out / "summary.json").write_text('{"status": 7}')
+        self.refused(3, ["summary.json: 'status' is 7, not a text"], "report", self.out)
 
 
 class Surroundings(Training):

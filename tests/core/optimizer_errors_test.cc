@@ -2,6 +2,12 @@
 #include <cautious/cautious.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string_view>
+
 #include "fixture.h"
 
 namespace optimizer_errors_test {
@@ -173,6 +179,38 @@ TEST_F(Misuse, IndicesAndBuffers) {
   expect_error([&] { used.steps_of(7); }, {"7"});
   expect_error([&] { used.group_of(7); }, {"7"});
   expect_error([&] { used.state(7); }, {"7"});
+}
+
+// Whatever a tensor is called, a message about it is one line.
+TEST(OddNames, StayOnOneLine) {
+  const std::string name = "a\nb\tc\x1b[2J";
+  std::vector<float> x(4, 1), g(4, 1);
+  Optimizer optimizer(make({"adam", ""}, "cautious"), {.nonfinite = cautious::Nonfinite::error});
+  optimizer.add(name, {4}, x.data(), g.data());
+  const auto one_line = [](const std::function<void()>& wrong) {
+    try {
+      wrong();
+      ADD_FAILURE() << "no error";
+    } catch (const cautious::Error& error) {
+      const std::string_view text = error.what();
+      EXPECT_TRUE(std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; })) << text;
+      EXPECT_NE(text.find("'a b c"), text.npos) << text;
+    }
+  };
+  one_line([&] { optimizer.add(name, {4}, x.data(), g.data()); });
+  one_line([&] { optimizer.add(name + "2", {4, -1}, x.data(), g.data()); });
+  one_line([&] { optimizer.add(name + "2", {5}, std::span(x), std::span<const float>(g)); });
+  one_line([&] { optimizer.bind(0, nullptr, g.data()); });
+  one_line([&] { optimizer.set_anchor(0, x.data()); });
+  one_line([&] { optimizer.set_density(0, 0.5); });
+  const auto path = std::filesystem::path(testing::TempDir()) / "odd_names.safetensors";
+  optimizer.save(path);
+  Optimizer other(make({"lion", ""}, "cautious"), {.nonfinite = cautious::Nonfinite::error});
+  other.add(name, {4}, x.data(), g.data());
+  one_line([&] { other.load(path); });
+  std::filesystem::remove(path);
+  g[1] = static_cast<float>(kNan);
+  one_line([&] { optimizer.step({.lr = 0.01, .lr_max = 0.1}); });
 }
 
 TEST_F(MisuseOfRandom, Densities) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -70,6 +71,29 @@ TEST_F(RunList, SaysWhatEachIsAndInWhatTheyDiffer) {
   EXPECT_EQ(json.size(), 4u);
   EXPECT_EQ(json[0]["differs"]["optimizer.lr"], "0.25");
   EXPECT_FALSE(json[1].contains("loss"));
+}
+
+TEST_F(RunList, SaysWhereTheModelsStart) {
+  write_run(directory_ / "a", {{"data.path", "gcide"}}, 1);
+  write_run(directory_ / "b", {{"data.path", "gcide"}, {"model.layers", "3"}, {"train.steps", "1144"}}, 1);
+  write_run(directory_ / "c", {{"data.path", "gcide"}}, 1);
+  std::string text = base::read_file(directory_ / "c" / "config.toml");
+  const std::string none = "from = \"\"";
+  ASSERT_NE(text.find(none), text.npos);
+  std::ofstream(directory_ / "c" / "config.toml") << text.replace(text.find(none), none.size(), "from = \"/elsewhere\"");
+  const std::vector<study::ListedRun> runs = study::runs_below(directory_);
+  const auto settings_of = [&](const std::string& name) {
+    std::map<std::string, std::string> settings;
+    for (const auto& [key, value] : named(runs, name).settings) settings[key] = value;
+    return settings;
+  };
+  EXPECT_EQ(settings_of("a").at("model.preset"), "\"nano-100k\"");
+  EXPECT_EQ(settings_of("a").at("model.layers"), "2");  // of the same preset, the keys tell
+  EXPECT_EQ(settings_of("b").at("model.layers"), "3");
+  EXPECT_FALSE(settings_of("a").contains("model.from"));
+  EXPECT_EQ(settings_of("c").at("model.from"), "\"/elsewhere\"");  // its preset says nothing
+  EXPECT_FALSE(settings_of("c").contains("model.preset"));
+  EXPECT_FALSE(settings_of("c").contains("model.layers"));
 }
 
 TEST_F(RunList, OnePageOfThoseThatChangedLast) {

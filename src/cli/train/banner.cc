@@ -34,21 +34,28 @@ struct Described {
 
 double reached_at(std::int64_t width) { return width >= 256 ? 0.75 : width >= 128 ? 0.6 : 0.4; }
 
+// Every digit, and in short where these are many.
+std::string parameters_text(std::int64_t count) {
+  return count < 1000000 ? fmt::format("{}", count)
+                         : fmt::format("{} ({})", count, base::count_text(static_cast<double>(count)));
+}
+
 Described described_text(const run::RunConfig& config, std::int64_t chunk) {
   const model::ModelConfig& shape = config.model.shape;
   const std::int64_t sequence = run::sequence_length(config);
   const model::ModelSize size = size_of(shape, chunk, sequence, config.model.recompute);
   const bool adapted = config.lora.rank > 0;
-  return {fmt::format("{} layers, width {}, {} heads of {}, hidden {}, vocabulary {}", shape.layers, shape.width, shape.heads,
-                      shape.head_size, shape.hidden, shape.vocab),
-          adapted ? fmt::format("{} frozen, {} in adapters of rank {}", size.parameters, run::parameters_of(config),
-                                config.lora.rank)
-                  : fmt::format("{}, {} of them in the embedding and the output", size.parameters, size.embedding),
-          fmt::format("{} x {} tokens", config.train.batch_size, sequence),
-          adapted ? size.flops_per_token * 2 / 3 : size.flops_per_token,
-          run::parameter_bytes(config),
-          static_cast<double>(size.activation_bytes),
-          reached_at(shape.width)};
+  return {
+      fmt::format("{} layers, width {}, {} heads of {}, hidden {}, vocabulary {}", shape.layers, shape.width, shape.heads,
+                  shape.head_size, shape.hidden, shape.vocab),
+      adapted
+          ? fmt::format("{} frozen, {} in adapters of rank {}", size.parameters, run::parameters_of(config), config.lora.rank)
+          : fmt::format("{}, {} of them in the embedding and the output", parameters_text(size.parameters), size.embedding),
+      fmt::format("{} x {} tokens", config.train.batch_size, sequence),
+      adapted ? size.flops_per_token * 2 / 3 : size.flops_per_token,
+      run::parameter_bytes(config),
+      static_cast<double>(size.activation_bytes),
+      reached_at(shape.width)};
 }
 
 std::string shape_text(const model::VitConfig& vit) {
@@ -69,7 +76,7 @@ Described described_image(const run::RunConfig& config, std::int64_t chunk) {
   return {fmt::format("{} x {} x {} images, {}, {} classes", model::image_size(image), model::image_size(image),
                       model::channels(image), std::visit([](const auto& network) { return shape_text(network); }, image),
                       model::classes(image)),
-          fmt::format("{}", size.parameters),
+          parameters_text(size.parameters),
           fmt::format("{} images", config.train.batch_size),
           size.flops_per_image,
           static_cast<double>(size.parameter_bytes),
