@@ -35,6 +35,10 @@ _cautious() {
   fi
   [[ $names == *@list* && $word == *,* ]] && front+=${word%,*}, word=${word##*,}
   COMPREPLY=($(compgen -P "$front" -W "${names%%@*}" -- "$word"))
+  if [[ ${#COMPREPLY[@]} == 0 && $word == --*-* ]]; then  # options are found with - or _, and are listed with one of them
+    i=${word#--}
+    COMPREPLY=($(compgen -P "$front" -W "${names%%@*}" -- "--${i//-/_}"))
+  fi
   if [[ $names == *@file* ]]; then COMPREPLY+=($(compgen -P "$front" -f -- "$word"))
   elif [[ $names == *@dir* ]]; then COMPREPLY+=($(compgen -P "$front" -d -- "$word"))
   fi

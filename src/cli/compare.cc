@@ -91,8 +91,8 @@ int run(CompareArguments& args, const CLI::App& verb) {
     base::print(to_toml(plan));
     return 0;
   }
-  if (args.dry_run) return list_runs(plan, runs, jobs);
   const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
+  if (args.dry_run) return list_runs(plan, std::move(runs), jobs, out);
   if (!external && !args.quiet) {
     double count = 0;
     for (const study::PlannedRun& run : runs) count += run.share;

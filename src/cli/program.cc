@@ -225,28 +225,46 @@ int run_program(int argc, char** argv, const char* examples, const std::function
 
 int code_of(Fault fault) { return fault == Fault::usage ? kUsage : fault == Fault::data ? kData : kFailure; }
 
+namespace {
+
+// The key of a run that an option without its section may have meant: --lr, --optimizer, --train-steps. Empty: none.
+std::string meant_key(const std::string& word) {
+  const std::string name = hyphenated(word).substr(std::min<std::size_t>(2, word.size()));
+  if (name == "optimizer") return "optimizer.name";
+  if (name == "data") return "data.path";
+  const std::vector<run::ConfigKey> keys = run::config_keys({});
+  for (const char* const section : {"optimizer", "train", "data", "schedule", "model", "eval"}) {
+    for (const run::ConfigKey& known : keys) {
+      if (hyphenated(known.name) == fmt::format("{}.{}", section, name)) return known.name;
+    }
+  }
+  for (const run::ConfigKey& known : keys) {
+    std::string flat = hyphenated(known.name);
+    std::ranges::replace(flat, '.', '-');
+    if (flat == name) return known.name;
+  }
+  return {};
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, std::string>> settings_in(const CLI::App& verb) {
   const std::vector<std::string> arguments = verb.remaining();
   std::vector<std::pair<std::string, std::string>> result;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
-    if (!argument.starts_with("--") || argument.find('.') == std::string::npos) {
+    const std::string word = argument.substr(0, argument.find('='));
+    if (!word.starts_with("--") || word.find('.') == std::string::npos) {
       std::vector<std::string> names;
       for (const CLI::Option* option : verb.get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       }
       const std::vector<std::string_view> choices(names.begin(), names.end());
-      const std::string word = argument.substr(0, argument.find('='));
-      for (const char* const section : {"optimizer", "train", "data", "schedule", "model", "eval"}) {
-        const std::string key = fmt::format("{}.{}", section, hyphenated(word).substr(std::min<std::size_t>(2, word.size())));
-        for (const run::ConfigKey& known : run::config_keys({})) {
-          if (hyphenated(known.name) != key) continue;
-          throw Error(Fault::usage, fmt::format("no option named '{}'; did you mean '--{}'", word, known.name));
-        }
+      if (const std::string key = word.starts_with("--") ? meant_key(word) : ""; !key.empty()) {
+        throw Error(Fault::usage, fmt::format("no option named '{}'; did you mean '--{}'", word, key));
       }
-      throw Error(Fault::usage, argument.starts_with("-")
-                                    ? base::unknown("option", argument.substr(0, argument.find('=')), choices)
-                                    : fmt::format("unexpected argument {}", base::in_quotes(argument)));
+      throw Error(Fault::usage, argument.starts_with("-") ? base::unknown("option", word, choices)
+                                                          : fmt::format("unexpected argument {}", base::in_quotes(argument)));
     }
     const std::size_t equal = argument.find('=');
     if (equal == std::string::npos && i + 1 == arguments.size()) {

@@ -25,8 +25,10 @@ int default_jobs();
 // "12 min", "3.5 h".
 std::string duration_text(double hours);
 
-// Prints the runs of a plan, or those of a shard, what they take with so many at a time, and returns 0.
-int list_runs(const study::Plan& plan, const std::vector<study::PlannedRun>& runs, int jobs, const study::Shard& shard = {});
+// Prints the runs of a plan, or those of a shard, with those that the study in `out` has made, if there is one, and what the
+// others take with so many at a time; returns 0.
+int list_runs(const study::Plan& plan, std::vector<study::PlannedRun> runs, int jobs, const std::filesystem::path& out,
+              const study::Shard& shard = {});
 
 struct StudyReport {
   int code = 0;  // to exit with: 0, 1 if runs failed, 130/143 if it was interrupted

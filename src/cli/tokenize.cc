@@ -1,5 +1,5 @@
-// `cautious tokenize`: text to token files or to printed ids, and training the tokenizer itself. What is written is a function
-// of the inputs, so an old file is replaced, and appears complete or not at all.
+// `cautious tokenize`: text to token files or to printed ids, and back, and training the tokenizer itself. What is written is a
+// function of the inputs, so an old file is replaced, and appears complete or not at all.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -37,6 +38,7 @@ constexpr const char* kTokenizeExamples =
     "  cautious tokenize --train --vocab 4096 book.txt more.jsonl --out tokenizer.json\n"
     "  cautious tokenize book.txt more.jsonl --tokenizer tokenizer.json --out data.tokens\n"
     "  cautious tokenize book.txt --tokenizer cl100k_base.tiktoken --ids\n"
+    "  cautious tokenize data.tokens --tokenizer tokenizer.json --decode | head\n"
     "  xzcat crawl.jsonl.xz | cautious tokenize - --format jsonl --field content --tokenizer bytes --out data.tokens";
 
 constexpr Range kTokenizeThreads{0, 4096, false, false};
@@ -45,7 +47,7 @@ constexpr std::array<std::string_view, 2> kFormats{"text", "jsonl"};  // of stan
 struct TokenizeArguments {
   std::vector<std::string> files;
   std::string tokenizer, out, vocab = "4096", threads = "0", field = "text", format;
-  bool train = false, ids = false, quiet = false, vocab_given = false;
+  bool train = false, ids = false, decode = false, quiet = false, vocab_given = false;
 };
 
 [[noreturn]] void refuse_tokenize(const std::string& message) { throw Error(Fault::usage, message); }
@@ -77,15 +79,19 @@ void check_format(const TokenizeArguments& args) {
 
 // What the arguments alone can tell.
 void check_arguments(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
-  if (args.train && args.ids) refuse_tokenize("--train and --ids are both given; choose one");
+  if (args.train + args.ids + args.decode > 1) refuse_tokenize("--train, --ids and --decode: give one of them");
   if (args.train && tokenizer_given) refuse_tokenize("--train makes a new tokenizer and cannot be combined with --tokenizer");
   if (!args.train && args.vocab_given) refuse_tokenize("--vocab needs --train");
   if (!args.train && !tokenizer_given)
     refuse_tokenize("no tokenizer: give --tokenizer bytes or a file, or make one with --train");
-  if (args.ids && out_given) refuse_tokenize("--ids prints to standard output and cannot be combined with --out");
-  if (!args.ids && !out_given) refuse_tokenize("nowhere to write: give --out FILE, or --ids to print");
-  if (!args.ids) check_out(args);
-  check_format(args);
+  const bool prints = args.ids || args.decode;
+  if (prints && out_given) {
+    refuse_tokenize(
+        fmt::format("--{} prints to standard output and cannot be combined with --out", args.ids ? "ids" : "decode"));
+  }
+  if (!prints && !out_given) refuse_tokenize("nowhere to write: give --out FILE, or --ids to print");
+  if (!prints) check_out(args);
+  if (!args.decode) check_format(args);
 }
 
 int threads_of(const TokenizeArguments& args) {
@@ -178,24 +184,58 @@ int print_ids(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
   return 0;
 }
 
+// Without the tokens that end documents; a line of three dashes stands between two.
+void print_text(const data::Tokens& tokens, const data::Tokenizer& tokenizer) {
+  constexpr std::int64_t block = 1 << 20;
+  const std::span<const std::int64_t> documents = tokens.documents();
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const std::int64_t end = i + 1 < documents.size() ? documents[i + 1] : tokens.size();
+    if (i > 0) base::print("\n---\n");
+    for (std::int64_t at = documents[i]; at < end; at += block) {
+      numbers.resize(static_cast<std::size_t>(std::min(block, end - at)));
+      tokens.copy(at, numbers);
+      std::vector<data::Token> ids(numbers.begin(), numbers.end());
+      if (at + block >= end && ids.back() == tokenizer.document_end()) ids.pop_back();
+      base::print(tokenizer.decode(ids));
+    }
+  }
+}
+
+int decode(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
+  bool first = true;
+  for (const std::string& file : args.files) {
+    const auto tokens = data::Tokens::open(file);
+    if (!tokens->tokenizer().empty() && tokens->tokenizer() != tokenizer.fingerprint()) {
+      throw Error(Fault::data,
+                  fmt::format("{}: made with another tokenizer ({:.8}...) than --tokenizer ({:.8}...); give the one "
+                              "that it was made with",
+                              file, tokens->tokenizer(), tokenizer.fingerprint()));
+    }
+    if (!std::exchange(first, false)) base::print("\n---\n");
+    print_text(*tokens, tokenizer);
+  }
+  return 0;
+}
+
 int run(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
   check_arguments(args, tokenizer_given, out_given);
   if (args.train) return train(args);
   threads_of(args);
   const data::Tokenizer tokenizer =
       data::Tokenizer::named(data::tokenizer_place(args.tokenizer, "--tokenizer", data::default_cache()).string());
-  return args.ids ? print_ids(args, tokenizer) : write(args, tokenizer);
+  return args.ids ? print_ids(args, tokenizer) : args.decode ? decode(args, tokenizer) : write(args, tokenizer);
 }
 
 }  // namespace
 
 void add_tokenize(CLI::App& app, Verb& chosen) {
   const auto args = std::make_shared<TokenizeArguments>();
-  CLI::App& verb = *app.add_subcommand("tokenize", "Convert text to tokens, or train a tokenizer on text.");
+  CLI::App& verb = *app.add_subcommand("tokenize", "Convert text to tokens and back, or train a tokenizer on text.");
   verb.footer(kTokenizeExamples);
   verb.add_option("FILE", args->files,
                   "Text (one document per file) or JSONL (one per line), either also as .gz, .dz or .zst; Parquet (one per\n"
-                  "row); - for standard input")
+                  "row); - for standard input; with --decode token files, .tokens or .bin")
       ->required()
       ->type_name("");
   const auto* tokenizer =
@@ -211,6 +251,7 @@ void add_tokenize(CLI::App& app, Verb& chosen) {
       ->type_name("NAME");
   verb.add_option("--format", args->format, "What standard input is; valid: text, jsonl")->type_name("NAME");
   verb.add_flag("--ids", args->ids, "Print the ids instead, one line per document, without end-of-document tokens");
+  verb.add_flag("--decode", args->decode, "Print the text of token files instead; a line --- between documents");
   verb.add_flag("--train", args->train, "Train a byte-level BPE on the files");
   const auto* vocab =
       verb.add_option("--vocab", args->vocab,

@@ -77,8 +77,8 @@ const std::string& entry(const base::Metadata& metadata, const std::string& key,
 
 void require_equal(const std::string& file, const std::string& what, const std::string& there, const std::string& here) {
   if (there == here) return;
-  throw Error(Fault::data, fmt::format("{}: {} differs: the file has {}, this optimizer {}", file, what, base::in_quotes(there),
-                                       base::in_quotes(here)));
+  throw Error(Fault::data, fmt::format("{}: {} differs: the file has '{}', this optimizer '{}'", file, what,
+                                       base::in_one_line(there), base::in_one_line(here)));
 }
 
 // Numbers of the metadata; what is wrong in them is the file's fault.

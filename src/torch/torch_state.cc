@@ -120,8 +120,8 @@ class Source {
 
 void require_equal(const std::string& what, const std::string& there, const std::string& here) {
   if (there != here)
-    refuse_state(
-        fmt::format("{} differs: the file has {}, this optimizer {}", what, base::in_quotes(there), base::in_quotes(here)));
+    refuse_state(fmt::format("{} differs: the file has '{}', this optimizer '{}'", what, base::in_one_line(there),
+                             base::in_one_line(here)));
 }
 
 void require_equal(const std::string& what, const Lines& there, const Lines& here) {

@@ -83,6 +83,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(self.tab("cautious help lab dy"), ["dynamics"])
         self.assertEqual(self.tab("cautious lab toy --be"), ["--beta1", "--beta2"])
         self.assertEqual(self.tab("cautious compare --dry"), ["--dry-run"])
+        self.assertEqual(self.tab("cautious replay --weight-d"), ["--weight_decay"])
         self.assertEqual(self.tab("cautious lab toy --beta1 "), [])
 
     def test_values(self):

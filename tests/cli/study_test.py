@@ -120,6 +120,11 @@ class Runs(Study):
         self.assertIn("13 runs, ", run(*command, "--dry-run").stdout.splitlines()[-1])
         done = run(*command)
         self.assertEqual(done.returncode, 0, done.stderr)
+        made = len(list((self.folder / "study" / "runs").iterdir()))  # one less for each seed and arm that chose no decay
+        listed = run(*command, "--dry-run").stdout.splitlines()
+        self.assertEqual(listed[-1], f"{made} runs, {made} of them done")
+        self.assertTrue(all(line.endswith("  done") for line in listed[1:-1]))
+        self.assertEqual(len(listed), 1 + made + 1)
         folders, seed = self.folders(), "seed=100000"
         tuning = {name for name in folders if seed in name}
         self.assertEqual(tuning, {f"plain_weight_decay=0_{seed}", f"plain_weight_decay=1_{seed}", f"cwd_weight_decay=2.5_{seed}"})

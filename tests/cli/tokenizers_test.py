@@ -134,6 +134,20 @@ class Tokenizers(unittest.TestCase):
         self.assertEqual(ours(documents, "bytes"), "111 110 101\n116 104 114 101 101\n")
         self.assertEqual(run(documents, "--tokenizer", "bytes", "--ids", "--quiet").stderr, "")
 
+    def test_decode(self):
+        documents, tokens = self.folder / "back.jsonl", self.folder / "back.tokens"
+        documents.write_text('{"text": "one"}\n{"text": "thr\u00e9e\\n"}\n')
+        self.assertEqual(run(documents, "--tokenizer", "bytes", "--quiet", "--out", tokens).returncode, 0)
+        done = run(tokens, "--tokenizer", "bytes", "--decode")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "one\n---\nthr\u00e9e\n", ""))
+        tokenizer = self.folder / "back.json"
+        self.assertEqual(run(self.english, "--train", "--vocab", 300, "--quiet", "--out", tokenizer).returncode, 0)
+        self.refused(DATA, ["made with another tokenizer", "--tokenizer"], tokens, "--tokenizer", tokenizer, "--decode")
+        self.assertEqual(run(self.english, "--tokenizer", tokenizer, "--quiet", "--out", tokens).returncode, 0)
+        self.assertEqual(run(tokens, "--tokenizer", tokenizer, "--decode").stdout.encode(), self.english.read_bytes())
+        self.refused(USAGE, ["--ids and --decode"], tokens, "--tokenizer", "bytes", "--ids", "--decode")
+        self.refused(USAGE, ["--decode prints"], tokens, "--tokenizer", "bytes", "--decode", "--out", self.folder / "x.tokens")
+
     def test_standard_input(self):
         lines = '{"body": "one"}\n{"body": "three"}\n'
 

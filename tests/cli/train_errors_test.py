@@ -15,6 +15,10 @@ class Refusals(Training):
     def test_configuration(self):
         out = ["--out", self.folder / "x"]
         data = f"--data.path={self.corpus}"
+        for given, meant in (("--lr=0.1", "optimizer.lr"), ("--train-steps=3", "train.steps"), ("--optimizer=adamw", "optimizer.name"),
+                             ("--data=a.txt", "data.path"), ("--batch-size=2", "train.batch_size")):
+            word = given.split("=")[0]
+            self.refused(2, [f"no option named '{word}'; did you mean '--{meant}'"], "train", data, given, *out)
         self.refused(2, ["optimizer.lrr", "did you mean", "optimizer.lr"], "train", data, "--optimizer.lrr=1", *out)
         self.refused(2, ["optimizer.lr", "'fast'"], "train", data, "--optimizer.lr=fast", *out)
         self.refused(2, ["--presett", "did you mean", "--preset"], "train", "--presett", "nano-1m")
