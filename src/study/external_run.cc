@@ -32,7 +32,8 @@ Recipe told(Recipe recipe) {
   return recipe;
 }
 
-OrderedJson number_or_null(double number) { return std::isfinite(number) ? OrderedJson(number) : OrderedJson(nullptr); }
+// Beyond what statistics take counts as not finite.
+OrderedJson number_or_null(double number) { return kFinite.contains(number) ? OrderedJson(number) : OrderedJson(nullptr); }
 
 double number_in(const OrderedJson& json, const std::string& key, const fs::path& file) {
   const auto found = json.find(key);
@@ -108,7 +109,7 @@ ExternalResult reported(const ExternalRun& run, const std::string& objective, co
 void finish(const ExternalRun& run, const ExternalResult& result) {
   const run::Provenance made = run::provenance();
   const OrderedJson summary{{"task", "external"},
-                            {"status", std::isfinite(result.objective) ? "done" : "diverged"},
+                            {"status", kFinite.contains(result.objective) ? "done" : "diverged"},
                             {"objective", number_or_null(result.objective)},
                             {"decay_budget", number_or_null(result.decay_budget)},
                             {"seconds", result.seconds},

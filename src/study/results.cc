@@ -36,7 +36,25 @@ double number_in(const Json& json, const std::filesystem::path& file, const std:
   if (found == json.end()) refuse_summary(file, fmt::format("'{}' is missing", key));
   if (found->is_null()) return kUnknown;
   if (!found->is_number()) refuse_summary(file, fmt::format("'{}' is {}, not a number", key, base::in_quotes(found->dump())));
-  return found->get<double>();
+  const auto number = found->get<double>();
+  if (!kFinite.contains(number)) {
+    refuse_summary(file, fmt::format("'{}' is {}; valid: finite numbers up to {}", key, number, kLargest));
+  }
+  return number;
+}
+
+// 0 where there is none, as of external runs.
+double count_in(const Json& json, const std::filesystem::path& file, const std::string& key) {
+  if (!json.contains(key)) return 0;
+  const double count = number_in(json, file, key);
+  if (!(count >= 0)) refuse_summary(file, fmt::format("'{}' is {}, not a count", key, json[key].dump()));
+  return count;
+}
+
+Json summary_in(const std::string& text, const std::filesystem::path& file) {
+  Json json = base::parse_json<Json>(text);
+  if (!json.is_object()) refuse_summary(file, "not a JSON object");
+  return json;
 }
 
 std::string outcome_in(const Json& json, const std::filesystem::path& file) {
@@ -49,21 +67,28 @@ std::string outcome_in(const Json& json, const std::filesystem::path& file) {
   return status;
 }
 
-double number_if_any(const Json& json, std::string_view key) {
-  const auto found = json.find(key);
-  return found == json.end() || !found->is_number() ? 0 : found->get<double>();
+// Scores of benchmarks, in the order of the summary; those that were not finite are left out.
+std::vector<std::pair<std::string, double>> scores_in(const Json& json, const std::filesystem::path& file) {
+  constexpr std::string_view kFront = "eval/";
+  std::vector<std::pair<std::string, double>> scores;
+  for (const auto& [key, value] : json.items()) {
+    if (!key.starts_with(kFront) || key.ends_with("_stderr") || value.is_null()) continue;
+    std::string name = key.substr(kFront.size());
+    std::ranges::replace(name, '/', ' ');
+    scores.emplace_back(std::move(name), number_in(json, file, key));
+  }
+  return scores;
 }
 
 // Whether the summary is that of a run that has ended by itself.
 bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std::string& text) {
-  const Json json = base::parse_json<Json>(text);
-  if (!json.is_object()) refuse_summary(file, "not a JSON object");
+  const Json json = summary_in(text, file);
   const std::string outcome = outcome_in(json, file);
   const Measure measure = measure_of(run.run);
   run.decay_budget = number_in(json, file, "decay_budget");
   run.seconds = number_in(json, file, "seconds");
-  run.parameters = number_if_any(json, "parameters");
-  run.seen = number_if_any(json, run::unit_of(measure.task));
+  run.parameters = count_in(json, file, "parameters");
+  run.seen = count_in(json, file, std::string(run::unit_of(measure.task)));
   for (const char* key : kProvenance) {
     const auto found = json.find(key);
     if (found == json.end()) continue;
@@ -74,13 +99,7 @@ bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std
   if (run.status != RunStatus::done) return true;
   std::vector<double> numbers;
   for (const Measure::Column& column : measure.columns) numbers.push_back(column.of(number_in(json, file, column.key)));
-  for (const auto& [key, value] : json.items()) {
-    constexpr std::string_view kFront = "eval/";
-    if (!key.starts_with(kFront) || key.ends_with("_stderr") || !value.is_number()) continue;
-    std::string name = key.substr(kFront.size());
-    std::ranges::replace(name, '/', ' ');
-    run.scores.emplace_back(std::move(name), value.get<double>());
-  }
+  run.scores = scores_in(json, file);
   run.loss = numbers[0];
   std::copy(numbers.begin() + 1, numbers.end(), run.beside.begin());
   return true;
@@ -151,6 +170,10 @@ Measure measure_of(const std::vector<FinishedRun>& runs) {
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run) {
   return results.directory / "runs" / run.run.folder;
+}
+
+std::string outcome_of(const std::string& summary, const std::filesystem::path& file) {
+  return outcome_in(summary_in(summary, file), file);
 }
 
 FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {

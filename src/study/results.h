@@ -40,6 +40,10 @@ Measure measure_of(const std::vector<FinishedRun>& runs);
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run);
 
+// "done", "diverged" or "stopped", as the text of summary.json says; anything else is an Error(Fault::data) that names the
+// file.
+std::string outcome_of(const std::string& summary, const std::filesystem::path& file);
+
 // What a run's directory says, which need not be there.
 FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run);
 

@@ -80,6 +80,9 @@ Mistake mistake_in(const Json& json, std::size_t classes, const std::filesystem:
                   .predicted = class_in(json, "predicted", classes, file),
                   .probability = part_in(json, "probability", &Json::is_number, "a number", file).get<double>(),
                   .png = part_in(json, "png", &Json::is_string, "a string", file).get<std::string>()};
+  if (!(mistake.probability >= 0 && mistake.probability <= 1)) {
+    refuse_evaluation(file, fmt::format("'probability' is {}; valid: [0, 1]", mistake.probability));
+  }
   if (!is_png(mistake.png))
     refuse_evaluation(file, fmt::format("'png' of {} is not a PNG in base64", base::in_quotes(mistake.name)));
   return mistake;

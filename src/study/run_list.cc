@@ -13,10 +13,10 @@
 #include <cautious/error.h>
 
 #include "base/files.h"
-#include "base/json.h"
 #include "report/style.h"
 #include "study/plan.h"
 #include "study/report_parts.h"
+#include "study/results.h"
 
 namespace cautious::study {
 namespace {
@@ -69,9 +69,8 @@ std::string number_text(double value) { return std::isnan(value) ? "-" : fmt::fo
 
 std::string status_of_run(const std::filesystem::path& run, bool begun) {
   if (base::DirectoryLock::is_held(run)) return "running";
-  const auto text = base::read_file_if_any(run / "summary.json");
-  const auto summary = base::parse_json(text.value_or(""));
-  if (summary.is_object() && summary.contains("status") && summary["status"].is_string()) return summary["status"];
+  const auto summary = run / "summary.json";
+  if (const auto text = base::read_file_if_any(summary)) return outcome_of(*text, summary);
   return begun ? "interrupted" : "not begun";
 }
 

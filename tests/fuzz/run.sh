@@ -38,6 +38,7 @@ fuzz plan 4000 2048 64 -dict="$here/config.dict"
 fuzz problem 10000 1024 64
 fuzz metrics 6000 1024 16
 fuzz state 4000 2048 16
+fuzz summary 6000 2048 16
 fuzz trace 6000 1024 16
 fuzz tokens 15000 1536 16
 fuzz documents 1500 1024 128

@@ -79,8 +79,10 @@ TEST_F(ExternalCommand, FailuresSayWhy) {
   }
 }
 
-TEST_F(ExternalCommand, NanIsDivergedAndNotRepeated) {
-  const std::string script = "echo x >> calls\n[ $CAUTIOUS_WEIGHT_DECAY = 1.25 ] && { echo nan; exit; }\necho 2\n";
+TEST_F(ExternalCommand, NanOrTooLargeIsDivergedAndNotRepeated) {
+  const std::string script =
+      "echo x >> calls\n[ $CAUTIOUS_WEIGHT_DECAY = 1.25 ] && { [ $CAUTIOUS_SEED = 100000 ] && echo nan || echo 1e305; exit; }\n"
+      "echo 2\n";
   const StudyEnd end = run(script);
   EXPECT_EQ(counts(end)[RunStatus::diverged], 2u);
   const std::string calls = content(directory_ / "calls");

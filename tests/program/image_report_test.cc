@@ -113,6 +113,10 @@ TEST_F(ImageReport, DamagedEvaluationsAreNamed) {
                   "'predicted' is 3, but there are 3 classes"));
   EXPECT_TRUE(has(refused_evaluation(evaluation_of(kThree, kCounts, mistake_of(-1, 1, "0.5"))), "'label' is '-1', not"));
   EXPECT_TRUE(has(refused_evaluation(evaluation_of(kThree, kCounts, mistake_of(0, 1, "\"x\""))), "'probability' is "));
+  for (const char* probability : {"-0.5", "1.5"}) {
+    EXPECT_TRUE(has(refused_evaluation(evaluation_of(kThree, kCounts, mistake_of(0, 1, probability))),
+                    fmt::format("'probability' is {}; valid: [0, 1]", probability)));
+  }
   EXPECT_TRUE(has(refused_evaluation(evaluation_of(kThree, kCounts, mistake_of(0, 1, "0.5", "iVBORw0KGgo'><script>"))),
                   "'png' of 'image <0>' is not a PNG in base64"));
   EXPECT_TRUE(has(refused_evaluation(evaluation_of(kThree, kCounts, "7")), "'name' is missing"));

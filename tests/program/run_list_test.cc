@@ -96,6 +96,22 @@ TEST_F(RunList, SaysWhereTheModelsStart) {
   EXPECT_FALSE(settings_of("c").contains("model.layers"));
 }
 
+TEST_F(RunList, ADamagedSummaryIsNamed) {
+  const fs::path run = directory_ / "a", summary = run / "summary.json";
+  write_run(run, {{"data.path", "gcide"}}, 2);
+  const std::string next = "; remove the file to repeat the run";
+  for (const auto& [text, why] : {std::pair{"{", "not a JSON object"},
+                                  {R"({"status": 3})", "'status' is missing or not a string"},
+                                  {R"({"status": "fine"})", "'status' is 'fine'; valid: done, diverged, stopped"}}) {
+    store(summary, text);
+    EXPECT_EQ(refused(Fault::data, [&] { study::status_of_run(run, true); }), summary.string() + ": " + why + next);
+    const std::vector<study::ListedRun> runs = study::runs_below(directory_);
+    EXPECT_EQ(named(runs, "a").status, "damaged");
+    EXPECT_EQ(named(runs, "a").trouble, summary.string() + ": " + why + next);
+    EXPECT_TRUE(refused(Fault::data, [&] { study::html_of(run); }).starts_with(summary.string() + ": "));
+  }
+}
+
 TEST_F(RunList, OnePageOfThoseThatChangedLast) {
   for (int i = 0; i < 14; ++i) write_run(directory_ / fmt::format("run{}", i), {{"data.path", "gcide"}}, 1 + 0.1 * i);
   const study::RunListReport report = study::run_list_report(directory_, study::runs_below(directory_));

@@ -153,6 +153,16 @@ TEST_F(StudyResults, MalformedSummaries) {
   EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": "x"})"),
             "'seconds' is '\"x\"', not a number" + next);
   EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": 1})"), "'val_loss' is missing" + next);
+  const auto with_entry = [](const std::string& entry) {
+    return R"({"status": "done", "decay_budget": 1, "seconds": 1, "val_loss": 2, "val_bpb": 1, "val_accuracy": 0, )" + entry +
+           "}";
+  };
+  EXPECT_EQ(refused_summary(with_entry(R"("parameters": "7")")), "'parameters' is '\"7\"', not a number" + next);
+  EXPECT_EQ(refused_summary(with_entry(R"("parameters": null)")), "'parameters' is null, not a count" + next);
+  EXPECT_EQ(refused_summary(with_entry(R"("tokens": -1)")), "'tokens' is -1, not a count" + next);
+  EXPECT_EQ(refused_summary(with_entry(R"("eval/arc/acc": [0.5])")), "'eval/arc/acc' is '[0.5]', not a number" + next);
+  EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": 1, "val_loss": -1e308})"),
+            "'val_loss' is -1e+308; valid: finite numbers up to 1e+300" + next);
 }
 
 TEST_F(StudyResults, DirectoriesThatAreNotStudies) {

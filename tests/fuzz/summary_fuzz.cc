@@ -1,0 +1,116 @@
+// libFuzzer over what a run and a study leave about their numbers; the first byte of the input says which file the rest is: a
+// summary.json (text 't', images 'i', external 'x'), an evaluation.json 'e', a looks.jsonl 'l', the result.json 'r' or the last
+// line 'o' of a user's program. What is read has only numbers that can be, and the page of the run is made of it.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "reader_fuzz.h"
+#include "study/external_run.h"
+#include "study/report.h"
+#include "study/report_parts.h"
+#include "study/run_list.h"
+
+namespace {
+
+using namespace cautious;
+
+bool is_usable(double number) { return std::isnan(number) || kFinite.contains(number); }
+
+study::PlannedRun planned(run::TaskKind task) {
+  study::PlannedRun run;
+  run.config.task = task;
+  run.config.objective.name = "loss";
+  return run;
+}
+
+void check_summary(std::string_view text, run::TaskKind task) {
+  const std::filesystem::path file = memory_folder() / "summary.json";
+  write_bytes(file, text);
+  const auto run = read_or_refuse([&] { return study::read_run(memory_folder(), planned(task)); }, file.string());
+  const auto status = read_or_refuse([&] { return study::status_of_run(memory_folder(), true); }, file.string());
+  const auto page = read_or_refuse([&] { return study::html_of(memory_folder()); }, file.string());
+  demand(!run || (status && page));
+  if (run) {
+    for (const double number : {run->loss, run->beside[0], run->beside[1], run->decay_budget, run->seconds})
+      demand(is_usable(number));
+    for (const auto& [name, score] : run->scores) demand(kFinite.contains(score));
+    demand(run->parameters >= 0 && run->seen >= 0);
+    demand((run->status == study::RunStatus::done) == (*status == "done"));
+  }
+  std::filesystem::remove(file);
+}
+
+void check_evaluation(std::string_view text) {
+  const std::filesystem::path file = memory_folder() / "evaluation.json";
+  write_bytes(file, text);
+  const auto read = read_or_refuse([&] { return study::evaluation_in(memory_folder()); }, file.string());
+  const auto page = read_or_refuse([&] { return study::html_of(memory_folder()); }, file.string());
+  demand(read.has_value() == page.has_value());
+  if (read) {
+    const study::Evaluation& evaluation = **read;
+    demand(study::confusion_table(evaluation).rows.size() == evaluation.classes.size());
+    for (const study::Mistake& mistake : evaluation.mistakes)
+      demand(mistake.label < evaluation.classes.size() && mistake.predicted < evaluation.classes.size());
+  }
+  std::filesystem::remove(file);
+}
+
+void check_looks(std::string_view text) {
+  const std::filesystem::path file = memory_folder() / "looks.jsonl";
+  write_bytes(file, text);
+  read_or_refuse([&] { return study::looks_of(memory_folder()); }, file.string() + ":", Fault::data);
+}
+
+void check_result(std::string_view text, bool printed) {
+  const std::filesystem::path said = memory_folder() / "said.txt", file = memory_folder() / "result.json";
+  std::filesystem::remove(file);
+  write_bytes(printed ? said : file, text);
+  study::ExternalRun run;
+  run.directory = memory_folder();
+  const auto result = read_or_refuse([&] { return study::reported(run, "loss", said); },
+                                     printed ? "its last line is " : file.string() + ": ", Fault::data);
+  if (!result) return;
+  study::finish(run, *result);
+  const auto again = read_or_refuse([&] { return study::read_run(memory_folder(), planned(run::TaskKind::external)); },
+                                    memory_folder().string(), Fault::data);
+  demand(again && (again->status == study::RunStatus::done) == kFinite.contains(result->objective));
+  demand(again->status != study::RunStatus::done || again->loss == result->objective);
+  std::filesystem::remove(memory_folder() / "summary.json");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const bool written = (write_bytes(memory_folder() / "config.toml", ""), true);
+  (void)written;
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
+  switch (data[0]) {
+    case 't':
+      check_summary(text, run::TaskKind::text);
+      break;
+    case 'i':
+      check_summary(text, run::TaskKind::image);
+      break;
+    case 'x':
+      check_summary(text, run::TaskKind::external);
+      break;
+    case 'e':
+      check_evaluation(text);
+      break;
+    case 'l':
+      check_looks(text);
+      break;
+    case 'r':
+    case 'o':
+      check_result(text, data[0] == 'o');
+      break;
+    default:
+      break;
+  }
+  return 0;
+}
