@@ -14,7 +14,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # What a page names in code marks: a file or folder, `optim/parts.h`, `src/linear`, `run/config_table`; or a test, `muon_test`.
 NAMED_PATH = re.compile(r"`([a-z_0-9]+(?:/[A-Za-z_0-9.-]+)+)`")
 NAMED_TEST = re.compile(r"`([a-z_0-9]+_test)`")
-GENERATED = re.compile(r"docs/results/[a-z]+/tables/")  # by `cautious report`
+GENERATED = re.compile(r"docs/results/[a-z0-9-]+/tables/")  # by `cautious report`
 PAGES_OF_TODAY = re.compile(r"^(?!docs/log\.md|CHANGELOG\.md)")  # those two may name what was
 
 STARTS = [ROOT, ROOT / "src", ROOT / "include", ROOT / "include/cautious"]
