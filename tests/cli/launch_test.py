@@ -99,7 +99,7 @@ class OnPaper(Training):
             return {line[:12].strip(): line[13:] for line in done.stdout.splitlines()}
 
         found = lines("a100-80g peak=1e12 utilization=0.5 link=1e9")
-        parameters = int(found["parameters"].split(",")[0])
+        parameters = int(found["parameters"].split()[0])
         flops = float(re.search(r"([\d.e+]+) FLOP per step", found["step"]).group(1))
         milliseconds = [float(text) for text in re.findall(r"([\d.e+-]+) ms", found["sent"])]
         for value in milliseconds[:2]:
