@@ -19,15 +19,12 @@ namespace {
 constexpr std::string_view kAside = ".tmp-";
 
 void sync_all(const std::filesystem::path& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+  for (const auto& entry : entries_of(folder)) {
     std::error_code ignored;
-    const auto status = std::filesystem::symlink_status(at->path(), ignored);
-    if (std::filesystem::is_directory(status)) sync_all(at->path());
-    if (std::filesystem::is_regular_file(status)) sync_path(at->path());
+    const auto status = entry.symlink_status(ignored);
+    if (std::filesystem::is_directory(status)) sync_all(entry.path());
+    if (std::filesystem::is_regular_file(status)) sync_path(entry.path());
   }
-  if (error == std::errc::interrupted) return sync_all(folder);
-  if (error) fail_at(folder, "list the directory", error.message());
   sync_path(folder);
 }
 
@@ -39,14 +36,13 @@ std::filesystem::path aside_of(const std::filesystem::path& target) {
 
 // One that can be locked has no process that writes it.
 void remove_stray_folders(const std::filesystem::path& parent, std::string_view beginning) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  std::error_code ignored;
+  for (const auto& entry : entries_of(parent, ignored)) {
+    const std::string name = entry.path().filename().string();
     if (!name.starts_with(fmt::format(".{}", beginning)) || name.find(kAside) == name.npos) continue;
-    const int folder = open_file(at->path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const int folder = open_file(entry.path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0) continue;
-    std::error_code ignored;
-    if (::flock(folder, LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(at->path(), ignored);
+    if (::flock(folder, LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(entry.path(), ignored);
     ::close(folder);
   }
 }

@@ -50,12 +50,12 @@ std::filesystem::path resolve(const std::filesystem::path& path) {
 // A file that is written aside is locked by its process, so one that can be locked was left by a process that is gone. Where
 // the file system has no locks, it stays.
 void remove_strays(const std::filesystem::path& directory) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    if (!is_written_aside(at->path().filename().string())) continue;
-    const int file = open_file(at->path(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  std::error_code ignored;
+  for (const auto& entry : entries_of(directory, ignored)) {
+    if (!is_written_aside(entry.path().filename().string())) continue;
+    const int file = open_file(entry.path(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0) continue;
-    if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(at->path().c_str());
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
     ::close(file);
   }
 }

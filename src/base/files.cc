@@ -82,6 +82,26 @@ std::string holder(int lock) {
   return sound ? "process " + number.substr(0, number.size() - 1) : "another process";
 }
 
+template <class Walk>
+Entries listed(const std::filesystem::path& folder, std::error_code& error) {
+  Entries entries;
+  do {
+    entries.clear();
+    for (Walk at(folder, error), end; !error && at != end; at.increment(error)) entries.push_back(*at);
+  } while (error == std::errc::interrupted);
+  if (error) entries.clear();
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+template <class Walk>
+Entries listed(const std::filesystem::path& folder) {
+  std::error_code error;
+  Entries entries = listed<Walk>(folder, error);
+  if (error) fail_at(folder, "list the directory", error.message());
+  return entries;
+}
+
 }  // namespace
 
 void refuse_content(const std::string& where, const std::string& message) {
@@ -206,6 +226,22 @@ std::error_code make_folders(const std::filesystem::path& path) {
   const Descriptor folder(open_file(above.empty() ? "." : above, O_RDONLY));
   if (folder.number < 0) return errno == EACCES ? std::error_code() : std::error_code(errno, std::generic_category());
   return {sync_file(folder.number), std::generic_category()};
+}
+
+Entries entries_of(const std::filesystem::path& folder, std::error_code& error) {
+  return listed<std::filesystem::directory_iterator>(folder, error);
+}
+
+Entries entries_below(const std::filesystem::path& folder, std::error_code& error) {
+  return listed<std::filesystem::recursive_directory_iterator>(folder, error);
+}
+
+Entries entries_of(const std::filesystem::path& folder) {
+  return listed<std::filesystem::directory_iterator>(folder);
+}
+
+Entries entries_below(const std::filesystem::path& folder) {
+  return listed<std::filesystem::recursive_directory_iterator>(folder);
 }
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <cautious/error.h>
 
@@ -73,6 +74,15 @@ int sync_file(int file);
 void sync_path(const std::filesystem::path& path);
 // The folder and those above it, as far as they are not there; when it returns, their names are on the disk.
 std::error_code make_folders(const std::filesystem::path& path);
+
+// What is in the folder, sorted by path; listed anew where a signal interrupts it. Nothing after an error.
+using Entries = std::vector<std::filesystem::directory_entry>;
+Entries entries_of(const std::filesystem::path& folder, std::error_code& error);
+// And what is in the folders below it; links are not followed.
+Entries entries_below(const std::filesystem::path& folder, std::error_code& error);
+// The same, and an Error(Fault::failure) where the folder cannot be listed.
+Entries entries_of(const std::filesystem::path& folder);
+Entries entries_below(const std::filesystem::path& folder);
 
 // A directory that one process at a time works on: flock on its .lock. The lock belongs to the open file, so a killed process
 // leaves none behind; the number inside .lock is for messages only.

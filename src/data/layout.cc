@@ -8,6 +8,7 @@
 
 #include <cautious/error.h>
 
+#include "base/files.h"
 #include "base/text.h"
 
 namespace cautious::data {
@@ -34,13 +35,14 @@ bool known_suffix(const std::filesystem::path& file) {
 
 bool holds_tokens(const std::filesystem::path& file) { return file.extension() == ".tokens" || file.extension() == ".bin"; }
 
-Files files_below(const std::filesystem::path& folder) try {
+Files files_below(const std::filesystem::path& folder) {
   Files files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+  std::error_code error;
+  for (const auto& entry : base::entries_below(folder, error)) {
     const bool hidden = entry.path().filename().string().starts_with('.');
     if (!hidden && known_suffix(entry.path()) && entry.is_regular_file()) files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  if (error) throw Error(Fault::data, fmt::format("{}: cannot read the folder: {}", folder.string(), error.message()));
   if (files.empty())
     throw Error(Fault::data,
                 fmt::format("{}: a folder without files to read; suffixes: {}", folder.string(), base::join(kSuffixes)));
@@ -51,8 +53,6 @@ Files files_below(const std::filesystem::path& folder) try {
                 fmt::format("{}: a folder with text ({}) and tokens ({}), perhaps of the same text: name its files",
                             folder.string(), text->filename().string(), tokens->filename().string()));
   return files;
-} catch (const std::filesystem::filesystem_error& error) {
-  throw Error(Fault::data, fmt::format("{}: cannot read the folder: {}", folder.string(), error.code().message()));
 }
 
 Split split_of(const std::filesystem::path& below) {

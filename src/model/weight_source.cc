@@ -243,8 +243,8 @@ void StoredModel::read(const Shape& shape, std::span<float> values) const {
 std::filesystem::path bin_in(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> found;
   std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::filesystem::path& path = at->path();
+  for (const auto& entry : base::entries_of(folder, error)) {
+    const std::filesystem::path& path = entry.path();
     if (path.extension() == ".bin" && path.filename() != "tokenizer.bin") found.insert(path);
   }
   if (found.size() == 1) return *found.begin();

@@ -38,9 +38,7 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 std::vector<std::filesystem::path> entries(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    paths.push_back(at->path());
-  if (error == std::errc::interrupted) return entries(folder);
+  for (const auto& entry : base::entries_of(folder, error)) paths.push_back(entry.path());
   if (error && error != std::errc::no_such_file_or_directory) base::fail_at(folder, "list the directory", error.message());
   return paths;
 }

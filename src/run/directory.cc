@@ -25,13 +25,11 @@ namespace {
 std::vector<std::string> names_in(const std::filesystem::path& path) {
   std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  for (const auto& entry : base::entries_of(path, error)) {
+    const std::string name = entry.path().filename().string();
     if (name != ".lock" && !base::is_written_aside(name)) names.push_back(name);
   }
-  if (error == std::errc::interrupted) return names_in(path);
   if (error) fail_out("list the directory", path, error.message());
-  std::ranges::sort(names);
   return names;
 }
 

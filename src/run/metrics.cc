@@ -199,9 +199,8 @@ std::vector<MetricsRow> rows_until(const std::filesystem::path& jsonl, std::int6
 void remove_events(const std::filesystem::path& folder, const std::filesystem::path& except) {
   std::error_code error;
   std::vector<std::filesystem::path> old;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->path() != except && at->path().filename().string().starts_with(kEvents)) old.push_back(at->path());
-  if (error == std::errc::interrupted) return remove_events(folder, except);
+  for (const auto& entry : base::entries_of(folder, error))
+    if (entry.path() != except && entry.path().filename().string().starts_with(kEvents)) old.push_back(entry.path());
   if (error && error != std::errc::no_such_file_or_directory) base::fail_at(folder, "list the directory", error.message());
   for (const auto& path : old)
     if (!std::filesystem::remove(path, error) && error) base::fail_at(path, "remove", error.message());

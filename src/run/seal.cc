@@ -1,6 +1,5 @@
 #include "run/seal.h"
 
-#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -20,11 +19,10 @@ constexpr const char* kState = "state.json";
 
 std::vector<std::string> sealed_names(const std::filesystem::path& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : base::entries_of(folder)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_regular_file() && name != kState) names.push_back(name);
   }
-  std::ranges::sort(names);
   return names;
 }
 

@@ -32,7 +32,7 @@ fs::file_time_type failure_time(const fs::path& folder) {
 // On a file system of several machines, opening a directory is what makes visible the files that others made in it.
 void look_into(const fs::path& folder) {
   std::error_code error;
-  for (const fs::path& one : {folder.parent_path(), folder}) (void)fs::directory_iterator(one, error);
+  for (const fs::path& one : {folder.parent_path(), folder}) (void)base::entries_of(one, error);
 }
 
 }  // namespace

@@ -83,10 +83,9 @@ bool is_gone(const Worker& worker) {
 std::vector<std::string> claimed_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (std::string name = at->path().filename().string(); !name.starts_with('.')) names.push_back(std::move(name));
+  for (const auto& entry : base::entries_of(folder, error)) {
+    if (std::string name = entry.path().filename().string(); !name.starts_with('.')) names.push_back(std::move(name));
   }
-  if (error == std::errc::interrupted) return claimed_in(folder);
   if (error) base::fail_at(folder, "list the claims", error.message());
   return names;
 }

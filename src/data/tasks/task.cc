@@ -53,11 +53,10 @@ std::optional<TaskFiles> files_of_folder(const TaskKind& kind, const fs::path& f
 
 std::vector<TaskFiles> files_of_subsets(const TaskKind& kind, const fs::path& folder) {
   std::vector<TaskFiles> all;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  for (const fs::directory_entry& entry : base::entries_of(folder)) {
     if (!entry.is_directory()) continue;
     if (auto files = files_of_folder(kind, entry.path(), entry.path().filename().string())) all.push_back(*files);
   }
-  std::sort(all.begin(), all.end(), [](const TaskFiles& a, const TaskFiles& b) { return a.subset < b.subset; });
   return all;
 }
 
