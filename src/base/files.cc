@@ -216,6 +216,13 @@ void sync_path(const std::filesystem::path& path) {
   if (const int error = sync_file(file.number); error != 0) fail_at(path, "sync", error);
 }
 
+void cut_file(const std::filesystem::path& path, std::uintmax_t bytes) {
+  std::error_code error;
+  do std::filesystem::resize_file(path, bytes, error);
+  while (error == std::errc::interrupted);
+  if (error) fail_at(path, "cut the file", error.message());
+}
+
 std::error_code make_folders(const std::filesystem::path& path) {
   std::error_code error;
   if (path.empty() || std::filesystem::is_directory(path, error)) return {};
@@ -236,9 +243,7 @@ Entries entries_below(const std::filesystem::path& folder, std::error_code& erro
   return listed<std::filesystem::recursive_directory_iterator>(folder, error);
 }
 
-Entries entries_of(const std::filesystem::path& folder) {
-  return listed<std::filesystem::directory_iterator>(folder);
-}
+Entries entries_of(const std::filesystem::path& folder) { return listed<std::filesystem::directory_iterator>(folder); }
 
 Entries entries_below(const std::filesystem::path& folder) {
   return listed<std::filesystem::recursive_directory_iterator>(folder);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -72,6 +73,8 @@ int write_all(int file, std::string_view bytes);
 int sync_file(int file);
 // A folder's own entries, or a file, to the disk. Failures are an Error(Fault::failure).
 void sync_path(const std::filesystem::path& path);
+// The file's first bytes remain. Failures are an Error(Fault::failure).
+void cut_file(const std::filesystem::path& path, std::uintmax_t bytes);
 // The folder and those above it, as far as they are not there; when it returns, their names are on the disk.
 std::error_code make_folders(const std::filesystem::path& path);
 

@@ -35,7 +35,7 @@ constexpr const char* kReproduceExamples =
 struct ReproduceArguments {
   std::string name, scale = "quick", data, out;
   int jobs = default_jobs();
-  bool list = false, force = false, quiet = false;
+  bool list = false, dry_run = false, force = false, quiet = false;
 
   std::filesystem::path folder() const { return out.empty() ? "reproduced/" + scale : out; }
   std::string command() const {
@@ -120,10 +120,27 @@ int run_stages(const Experiment& experiment, study::Plan plan, std::vector<study
   }
 }
 
+study::Plan first_plan(const Experiment& experiment) {
+  return experiment.stages > 1 ? study::without_grid(experiment.plan) : experiment.plan;
+}
+
+int list_runs_of(const std::vector<Experiment>& all, const ReproduceArguments& args) {
+  for (const Experiment& experiment : all) {
+    const std::filesystem::path out = args.folder() / experiment.name;
+    const study::Plan plan = first_plan(experiment);
+    base::print(fmt::format("{}: {}\n", experiment.name, plan.title));
+    list_runs(plan, study::expand(plan), args.jobs, experiment.stages > 1 ? out / "stage-1" : out);
+    if (experiment.stages > 1) {
+      base::print(fmt::format("stage 1 of {}; the points of the others follow from its results\n", experiment.stages));
+    }
+  }
+  return 0;
+}
+
 int run_one(const Experiment& experiment, const ReproduceArguments& args) {
   const StudyOptions options{.jobs = args.jobs, .quiet = args.quiet, .again = args.command()};
   const std::filesystem::path out = args.folder() / experiment.name;
-  const study::Plan plan = experiment.stages > 1 ? study::without_grid(experiment.plan) : experiment.plan;
+  const study::Plan plan = first_plan(experiment);
   std::vector<study::PlannedRun> runs = study::expand(plan);
   if (!args.quiet) {
     const Cost cost = cost_of(experiment, runs);
@@ -153,6 +170,7 @@ int run(const ReproduceArguments& args) {
   for (Experiment& experiment : all) {
     if (!args.data.empty()) study::train_on(experiment.plan, args.data);
   }
+  if (args.dry_run) return list_runs_of(all, args);
   return scale == Scale::full && !args.force ? describe(all) : run_all(all, args);
 }
 
@@ -173,6 +191,7 @@ void add_reproduce(CLI::App& app, Verb& chosen) {
       ->type_name("PATH");
   verb.add_option("--out", args->out, "Parent directory of the studies (default: reproduced/SCALE)")->type_name("DIR");
   verb.add_option("--jobs", args->jobs, "Runs at a time, each with one thread (default: one per core)")->type_name("N");
+  verb.add_flag("--dry-run", args->dry_run, "List the runs with their sizes and the time they take; nothing is run");
   verb.add_flag("--force", args->force, "Run even at scale full");
   verb.add_flag("--quiet", args->quiet, "Print errors only");
   verb.callback([args, &chosen] { chosen = [args] { return run(*args); }; });

@@ -208,85 +208,9 @@ void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& 
   table_.say(last);
 }
 
-enum class Standing { planned, candidate, done, left_out };
-
-// Where each run of the plan is, with what a study in `out` has made already, if there is one.
-std::vector<Standing> standings_in(const std::filesystem::path& out, const study::Plan& plan,
-                                   const std::vector<study::PlannedRun>& runs) {
-  using study::RunStatus;
-  const bool begun = !out.empty() && std::filesystem::exists(out / "plan.toml");
-  std::vector<FinishedRun> known;
-  for (const study::PlannedRun& run : runs) {
-    FinishedRun& one = known.emplace_back();
-    one.run = run;
-    if (begun) one = study::read_run(out / "runs" / run.folder, run);
-  }
-  const auto choices = study::settle(plan, known);
-  std::vector<Standing> standings;
-  for (const FinishedRun& one : known) {
-    const bool done = one.status == RunStatus::done || one.status == RunStatus::diverged;
-    standings.push_back(one.status == RunStatus::left_out                       ? Standing::left_out
-                        : done                                                  ? Standing::done
-                        : one.run.candidate && !choices.at(one.run.arm).decided ? Standing::candidate
-                                                                                : Standing::planned);
-  }
-  return standings;
-}
-
 }  // namespace
 
 int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
-
-std::string duration_text(double hours) {
-  if (hours < 1) return fmt::format("{:.0f} min", std::max(1.0, hours * 60));
-  if (hours < 100) return fmt::format("{:.1f} h", hours);
-  if (hours < 24 * 365) return fmt::format("{:.0f} days", hours / 24);
-  return fmt::format("{:.2g} years", hours / 24 / 365);
-}
-
-int list_runs(const study::Plan& plan, std::vector<study::PlannedRun> runs, int jobs, const std::filesystem::path& out,
-              const study::Shard& shard) {
-  std::size_t width = 3;
-  for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
-  const bool external = runs.front().config.task == run::TaskKind::external;  // their size is not known
-  const std::string_view unit = run::unit_of(runs.front().config.task);
-  double all = 0, count = 0;
-  std::size_t done = 0;
-  bool open = false;
-  std::set<std::string> counted;
-  std::string text = external ? "run\n" : fmt::format("{:<{}} {:>9} {:>11} {:>9}\n", "run", width, "steps", "parameters", unit);
-  const std::vector<Standing> standings = standings_in(out, plan, runs);
-  const std::vector<bool> listed = in_shard(runs, shard);
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    study::PlannedRun& run = runs[i];
-    const bool candidate = standings[i] == Standing::candidate;
-    const bool made = !candidate && standings[i] != Standing::left_out && listed[i] && counted.insert(run.folder).second;
-    if (!candidate || !listed[i]) run.share = made ? 1 : 0;
-    if (run.share == 0) continue;
-    const std::int64_t steps = steps_of(run.config);
-    const double units = static_cast<double>(steps) * static_cast<double>(run::units_per_step(run.config));
-    text += fmt::format("{:<{}}", run.folder, width);
-    if (!external) text += fmt::format(" {:>9} {:>11} {:>9}", steps, run::parameters_of(run.config), base::count_text(units));
-    text += fmt::format("{}{}\n", run.tuning ? "  tuning" : "", candidate ? "  if chosen" : "");
-    if (standings[i] == Standing::done) {
-      text.insert(text.size() - 1, "  done");
-      run.share = 0;
-      ++done;
-    }
-    open = open || candidate;
-    all += run.share * units;
-    count += run.share;
-  }
-  text += fmt::format("{:.0f} runs", count + static_cast<double>(done));
-  if (done > 0) text += fmt::format(", {} of them done", done);
-  const bool sized = !external && count > 0;
-  if (sized) text += fmt::format(", {} {}{}", base::count_text(all), unit, done > 0 ? " left" : "");
-  if (sized && shard.count == 1) {
-    text += fmt::format(", about {} with {} at a time", duration_text(study::hours_of(plan, runs, jobs)), jobs);
-  }
-  base::print(text + (open ? "; one less for each seed and arm that chooses no decay\n" : "\n"));
-  return 0;
-}
 
 StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRun> runs, const std::filesystem::path& out,
                            const StudyOptions& options) {

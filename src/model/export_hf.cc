@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "base/atomic_file.h"
 #include "base/safetensors.h"
 #include "base/text.h"
+#include "data/tokenizer/tokenizer_json.h"
 #include "model/export.h"
 #include "model/family.h"
 #include "model/json_keys.h"
@@ -92,37 +92,15 @@ void write_weights(const Export& model, const std::filesystem::path& folder, std
     write_json(folder / "model.safetensors.index.json", {{"metadata", {{"total_size", total}}}, {"weight_map", map}});
 }
 
-// Special tokens by their roles. A token that texts contain too, as byte 0 of a byte tokenizer, has none: tokenizers would cut
-// its name out of every text.
-Json special_tokens(const data::Tokenizer& tokenizer) {
-  const data::TokenizerTables tables = tokenizer.tables();
-  Json roles = Json::object();
-  const auto add = [&](const char* role, std::optional<data::Token> id) {
-    if (id && tables.tokens[*id].kind == data::TokenKind::special) roles[role] = tables.tokens[*id].text;
-  };
-  add("bos_token", tokenizer.beginning().value_or(tokenizer.document_end()));
-  add("eos_token", tokenizer.document_end());
-  for (const auto& token : tables.tokens)
-    if (token.kind == data::TokenKind::unknown) roles["unk_token"] = token.text;
-  return roles;
-}
-
 void write_descriptions(const Export& model, const std::filesystem::path& folder) {
   const ModelConfig& config = model.weights.config();
   const data::Token end = model.tokenizer.document_end(), begin = model.tokenizer.beginning().value_or(end);
-  Json json = Json::parse(to_config_json(config, end));
+  Json json = Json::parse(to_config_json(config, begin, end));
   json["torch_dtype"] = hf_type(model.type).torch;
-  json["bos_token_id"] = begin;
   write_json(folder / "config.json", json);
   write_json(folder / "generation_config.json", {{"_from_model_config", true}, {"bos_token_id", begin}, {"eos_token_id", end}});
-  const Json special = special_tokens(model.tokenizer);
-  write_json(folder / "special_tokens_map.json", special);
-  Json tokenizer{{"tokenizer_class", "PreTrainedTokenizerFast"},
-                 {"clean_up_tokenization_spaces", false},
-                 {"model_max_length", config.context}};
-  tokenizer.update(special);
-  if (!model.chat_template.empty()) tokenizer["chat_template"] = model.chat_template;
-  write_json(folder / "tokenizer_config.json", tokenizer);
+  write_json(folder / "special_tokens_map.json", data::special_tokens(model.tokenizer));
+  write_json(folder / "tokenizer_config.json", data::to_tokenizer_config(model.tokenizer, config.context, model.chat_template));
   base::write_atomically(folder / "tokenizer.json", model.tokenizer.to_json());
 }
 

@@ -18,8 +18,8 @@ inline constexpr std::int64_t kGemma2FullEvery = 2;       // even layers have th
 // The model_type that to_config_json() writes: "llama", "mistral", "qwen2", "qwen3", "olmo", "gemma", "gemma2" or "cautious".
 std::string_view family_of(const ModelConfig& config);
 
-// The text of config.json.
-std::string to_config_json(const ModelConfig& config, std::int64_t document_end);
+// The text of config.json, with the tokens that begin and end a document.
+std::string to_config_json(const ModelConfig& config, std::int64_t beginning, std::int64_t end);
 
 // The model that a config.json describes; families are those above and "gpt2". Unknown model types, keys that we do not know,
 // options that our model does not have (quantized weights, other scalings of rotary positions, ...), missing or ill-typed

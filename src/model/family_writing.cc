@@ -131,7 +131,7 @@ std::string_view family_of(const ModelConfig& config) {
   return family == nullptr ? "cautious" : family->name;
 }
 
-std::string to_config_json(const ModelConfig& config, std::int64_t document_end) {
+std::string to_config_json(const ModelConfig& config, std::int64_t beginning, std::int64_t end) {
   check(config);
   Json json;
   if (const WrittenFamily* const family = find_family(config)) {
@@ -141,8 +141,8 @@ std::string to_config_json(const ModelConfig& config, std::int64_t document_end)
     base::each_field(config, [&](auto& of, const auto& field) { json[std::string(field.name)] = to_json(of.*field.member); });
   }
   json["torch_dtype"] = "float32";
-  json["bos_token_id"] = document_end;
-  json["eos_token_id"] = document_end;
+  json["bos_token_id"] = beginning;
+  json["eos_token_id"] = end;
   json["pad_token_id"] = nullptr;
   return json.dump(2) + "\n";
 }

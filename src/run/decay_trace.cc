@@ -75,7 +75,7 @@ DecayTraceWriter::DecayTraceWriter(const std::filesystem::path& directory, const
     if (!old.starts_with(head) || old.size() < keep) {
       base::refuse_content(path.string(), fmt::format("does not reach step {} of this run", last_step));
     }
-    std::filesystem::resize_file(path, keep);
+    base::cut_file(path, keep);
   }
   file_ = std::make_unique<base::AppendFile>(path);
   if (last_step == 0) file_->append(head);

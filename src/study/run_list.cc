@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -62,6 +63,12 @@ std::string differences_text(const ListedRun& run) {
 }
 
 const char* judged_by(const ListedRun& run) { return run.task == run::TaskKind::image ? "val_error" : "val_loss"; }
+
+// Of a value as TOML writes it: numbers, texts and lists are the same in both, but for inf, nan and an undecided value.
+nlohmann::ordered_json json_of(const std::string& toml) {
+  nlohmann::ordered_json value = nlohmann::ordered_json::parse(toml, nullptr, false);
+  return value.is_discarded() ? nlohmann::ordered_json(toml) : value;
+}
 
 std::string number_text(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
 
@@ -144,7 +151,7 @@ std::string run_list_json(const std::vector<ListedRun>& runs) {
     add("loss");
     add(judged_by(run));
     if (!run.trouble.empty()) entry["trouble"] = run.trouble;
-    for (const auto& [key, value] : run.settings) entry["differs"][key] = value;
+    for (const auto& [key, value] : run.settings) entry["differs"][key] = json_of(value);
     all.push_back(std::move(entry));
   }
   return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

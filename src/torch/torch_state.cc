@@ -111,7 +111,7 @@ class Source {
     if (!archive_.try_read(key, value)) {
       refuse_state(
           fmt::format("there is no {} in it; it was not written by cautious::torch::Optimizer, or is incomplete (it has: {})",
-                      base::in_quotes(key), base::join(archive_.keys())));
+                      base::in_quotes(key), base::in_one_line(base::join(archive_.keys()))));
     }
     return value;
   }

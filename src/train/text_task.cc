@@ -23,6 +23,7 @@
 #include "data/mixture.h"
 #include "data/sampler.h"
 #include "data/tasks/results.h"
+#include "data/tokenizer/tokenizer_json.h"
 #include "model/adapters.h"
 #include "model/benchmark.h"
 #include "model/continuation.h"
@@ -268,18 +269,17 @@ void TextTask::describe(const std::filesystem::path& folder) const {
     const std::string base = std::filesystem::absolute(run::find_checkpoint(config_.model.from)).string();
     base::write_atomically(folder / model::kAdapterConfig, to_adapter_json({config_.lora, base}, config_.model.shape));
   } else {
-    base::write_atomically(folder / "config.json", model::to_config_json(config_.model.shape, tokenizer.document_end()));
+    const data::Token end = tokenizer.document_end(), begin = tokenizer.beginning().value_or(end);
+    base::write_atomically(folder / "config.json", model::to_config_json(config_.model.shape, begin, end));
   }
   base::write_atomically(folder / "tokenizer.json", tokenizer.to_json());
-  // Special tokens by their roles, and the chat template.
   constexpr const char* kMore = "tokenizer_config.json";
-  std::optional<std::string> more;
-  if (config_.data.tokenizer != "bytes") {
-    more = base::read_file_if_any(run::tokenizer_beside(config_.data.tokenizer) / kMore);
+  std::string more = data::to_tokenizer_config(tokenizer, config_.model.shape.context, "").dump(2) + "\n";
+  if (config_.data.tokenizer != "bytes") {  // that of the tokenizer goes before ours: it may have a chat template
+    const auto own = base::read_file_if_any(run::tokenizer_beside(config_.data.tokenizer) / kMore);
+    more = own.value_or(more);
   }
-  // Without it, others take the tokenizer's class from that of the model, which would put a token before every text.
-  constexpr const char* kPlain = "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n";
-  base::write_atomically(folder / kMore, more.value_or(kPlain));
+  base::write_atomically(folder / kMore, more);
 }
 
 at::Tensor TextTask::loss_of(const at::Tensor& tokens, const at::Tensor& target, const at::Tensor& starts) {

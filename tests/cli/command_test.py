@@ -85,7 +85,7 @@ class CommandTest(unittest.TestCase):
     def test_dry_run(self):
         done = self.run_program("compare", *COMMAND, "--dry-run")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"^run\n(?s:.*)opposed_weight_decay=0.5_seed=2_\w+ +if chosen\n(?s:.*)29 runs; .*\n$")
+        self.assertRegex(done.stdout, r"^run\n(?s:.*)opposed: \d runs at the point that the tuning seeds choose\n(?s:.*)29 runs; .*\n$")
         self.assertEqual(os.listdir(self.folder), ["train.py"])
 
     def test_refused(self):

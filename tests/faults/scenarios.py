@@ -161,7 +161,8 @@ class Fetch(Scenario):
         client.parent.mkdir(exist_ok=True)
         client.write_text(f"#!/bin/sh\ncp '{self.inputs / self.archive}' .\n")
         client.chmod(0o755)
-        os.environ["PATH"] = f"{client.parent}:{os.environ['PATH']}"
+        if str(client.parent) not in os.environ["PATH"].split(":"):
+            os.environ["PATH"] = f"{client.parent}:{os.environ['PATH']}"
         return ["data", "get", "moby-dick", "--cache", folder / "cache"]
 
 

@@ -23,9 +23,9 @@ using cautious::model::ModelConfig;
 void check_description(std::string_view text) {
   const auto read = cautious::read_or_refuse([&] { return cautious::model::from_config_json(text, "file"); });
   if (!read) return;
-  const std::string written = cautious::model::to_config_json(*read, 0);
+  const std::string written = cautious::model::to_config_json(*read, 0, 0);
   const ModelConfig again = cautious::model::from_config_json(written, "again");
-  cautious::demand(cautious::model::to_config_json(again, 0) == written);
+  cautious::demand(cautious::model::to_config_json(again, 0, 0) == written);
   cautious::demand(cautious::model::parameter_shapes(again) == cautious::model::parameter_shapes(*read));
 }
 

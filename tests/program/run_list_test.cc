@@ -69,7 +69,7 @@ TEST_F(RunList, SaysWhatEachIsAndInWhatTheyDiffer) {
             (std::vector<std::string>{"a", "diverged", "1000", "2000", "2.0000", "2.0000", "optimizer.lr=0.25"}));
   const auto json = nlohmann::json::parse(study::run_list_json(runs));
   EXPECT_EQ(json.size(), 4u);
-  EXPECT_EQ(json[0]["differs"]["optimizer.lr"], "0.25");
+  EXPECT_EQ(json[0]["differs"]["optimizer.lr"], 0.25);
   EXPECT_FALSE(json[1].contains("loss"));
 }
 

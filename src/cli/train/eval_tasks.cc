@@ -124,7 +124,7 @@ class TaskJournal {
     const fs::path file = folder_ / "samples.jsonl";
     const auto text = base::read_file_if_any(file);
     if (!text || text->empty() || text->back() == '\n') return;
-    fs::resize_file(file, text->rfind('\n') + 1);
+    base::cut_file(file, text->rfind('\n') + 1);
   }
 
   fs::path folder_;

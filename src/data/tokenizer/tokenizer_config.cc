@@ -108,4 +108,26 @@ std::optional<TokenizerConfig> tokenizer_config(const std::filesystem::path& fol
   return out;
 }
 
+nlohmann::ordered_json special_tokens(const Tokenizer& tokenizer) {
+  const TokenizerTables tables = tokenizer.tables();
+  nlohmann::ordered_json roles = nlohmann::ordered_json::object();
+  const auto add = [&](const char* role, std::optional<Token> id) {
+    if (id && tables.tokens[*id].kind == TokenKind::special) roles[role] = tables.tokens[*id].text;
+  };
+  add("bos_token", tokenizer.beginning().value_or(tokenizer.document_end()));
+  add("eos_token", tokenizer.document_end());
+  for (const auto& token : tables.tokens)
+    if (token.kind == TokenKind::unknown) roles["unk_token"] = token.text;
+  return roles;
+}
+
+nlohmann::ordered_json to_tokenizer_config(const Tokenizer& tokenizer, std::int64_t context, const std::string& chat_template) {
+  nlohmann::ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},  // others take it from the model's class, which
+                                {"clean_up_tokenization_spaces", false},         // would put a token before every text
+                                {"model_max_length", context}};
+  config.update(special_tokens(tokenizer));
+  if (!chat_template.empty()) config["chat_template"] = chat_template;
+  return config;
+}
+
 }  // namespace cautious::data

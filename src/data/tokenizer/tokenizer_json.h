@@ -1,12 +1,14 @@
 // What the readers of tokenizer.json and tokenizer_config.json share: members that may be absent, and what was understood.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "data/tokenizer/sentence_pieces.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace cautious::data {
 
@@ -44,5 +46,11 @@ struct TokenizerConfig {
 std::optional<TokenizerConfig> tokenizer_config(const std::filesystem::path& folder);
 // The same out of a GGUF file, which may stand for the folder.
 TokenizerConfig gguf_tokenizer_config(const std::filesystem::path& file);
+
+// What others need beside a tokenizer.json. Special tokens by their roles: {"eos_token": "</s>"}. A token that texts contain
+// too, as byte 0 of a byte tokenizer, has none: tokenizers would cut its name out of every text.
+nlohmann::ordered_json special_tokens(const Tokenizer& tokenizer);
+// A tokenizer_config.json, for a model that reads so many tokens; without a template if it is empty.
+nlohmann::ordered_json to_tokenizer_config(const Tokenizer& tokenizer, std::int64_t context, const std::string& chat_template);
 
 }  // namespace cautious::data
