@@ -1,6 +1,7 @@
 // libFuzzer over what a run and a study leave about their numbers; the first byte of the input says which file the rest is: a
 // summary.json (text 't', images 'i', external 'x'), an evaluation.json 'e', a looks.jsonl 'l', the result.json 'r' or the last
-// line 'o' of a user's program. What is read has only numbers that can be, and the page of the run is made of it.
+// line 'o' of a user's program, the evaluation.json 'b' or samples.jsonl 's' of benchmarks. What is read has only numbers that
+// can be, and the page of the run is made of it.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "data/tasks/journal.h"
 #include "reader_fuzz.h"
 #include "study/external_run.h"
 #include "study/report.h"
@@ -65,6 +67,35 @@ void check_looks(std::string_view text) {
   read_or_refuse([&] { return study::looks_of(memory_folder()); }, file.string() + ":", Fault::data);
 }
 
+// A benchmark of three items with two choices.
+data::Task benchmark() {
+  data::Task task;
+  task.name = "piqa";
+  for (int i = 0; i < 3; ++i) {
+    data::TaskDoc& doc = task.docs.emplace_back();
+    doc.continuations = {" yes", " no"};
+    doc.gold = {0};
+  }
+  return task;
+}
+
+void check_benchmark(std::string_view text, bool described) {
+  const std::filesystem::path folder = memory_folder() / "benchmark";
+  static const data::Task task = benchmark();
+  const nlohmann::ordered_json identity{{"tasks", {"piqa"}}, {"shots", 0}, {"seed", 1234}};
+  std::filesystem::create_directories(folder);
+  write_bytes(folder / "evaluation.json", described ? text : std::string_view(identity.dump()));
+  write_bytes(folder / "samples.jsonl", described ? "" : text);
+  const auto read = [&] { return data::TaskJournal(folder, identity).finished({&task}); };
+  const auto items = described ? read_or_refuse(read, "--out ", Fault::usage)
+                               : read_or_refuse(read, (folder / "samples.jsonl").string() + ":", Fault::data);
+  if (!items) return;
+  for (const auto& [name, finished] : *items) {
+    demand(name == task.name && finished.cut <= finished.answers.size());
+    demand(!finished.answers.empty() && finished.answers.rbegin()->first < task.docs.size());
+  }
+}
+
 void check_result(std::string_view text, bool printed) {
   const std::filesystem::path said = memory_folder() / "said.txt", file = memory_folder() / "result.json";
   std::filesystem::remove(file);
@@ -104,6 +135,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 'l':
       check_looks(text);
+      break;
+    case 'b':
+    case 's':
+      check_benchmark(text, data[0] == 'b');
       break;
     case 'r':
     case 'o':

@@ -29,7 +29,7 @@ class RunModel : public ::testing::Test {
     fs::create_directories(folder_ / "model");
     shape_ = model::preset("nano-100k");
     shape_.layers = 1, shape_.vocab = 77, shape_.qkv_bias = true;
-    put("model/config.json", model::to_config_json(shape_, 0));
+    put("model/config.json", model::to_config_json(shape_, 0, 0));
     std::vector<base::TensorToWrite> list;
     const std::vector<std::byte> zeros(1 << 20);
     for (const model::Shape& shape : model::parameter_shapes(shape_)) {

@@ -77,7 +77,7 @@ class WeightSources : public WeightFiles {
 };
 
 TEST_F(WeightSources, EveryTypeIsReadExactly) {
-  put("config.json", to_config_json(tiny(), 0));
+  put("config.json", to_config_json(tiny(), 0, 0));
   const std::vector<Shape> shapes = parameter_shapes(tiny());
   for (const char* type : {"F32", "BF16", "F16", "F64"}) {
     put_tensors("model.safetensors", stored_all(shapes, type));
@@ -104,7 +104,7 @@ TEST_F(WeightSources, ShardsAreOneModel) {
     change(index);
     put("model.safetensors.index.json", index.dump());
   };
-  put("config.json", to_config_json(tiny(), 0));
+  put("config.json", to_config_json(tiny(), 0, 0));
   put_shards([](Json&) {});
   const std::vector<float> values = read(*open_weights(folder_), all.back().name);
   EXPECT_EQ(values[3], value_at(all.size() - 1, 3));
@@ -132,7 +132,7 @@ TEST_F(WeightSources, ShardsAreOneModel) {
 }
 
 TEST_F(WeightSources, ATiedOutputMayBeStoredIfItIsTheEmbedding) {
-  put("config.json", to_config_json(tiny(), 0));
+  put("config.json", to_config_json(tiny(), 0, 0));
   std::vector<Stored> all = stored_all(parameter_shapes(tiny()));
   all.push_back({"lm_head.weight", "F32", {6, 8}, all.front().bytes});
   all.push_back({"model.layers.1.self_attn.rotary_emb.inv_freq", "F32", {2}, std::string(8, '\0')});
@@ -146,7 +146,7 @@ TEST_F(WeightSources, ATiedOutputMayBeStoredIfItIsTheEmbedding) {
 }
 
 TEST_F(WeightSources, WhatDoesNotFitIsNamed) {
-  put("config.json", to_config_json(tiny(), 0));
+  put("config.json", to_config_json(tiny(), 0, 0));
   const auto fault_with = [&](const std::function<void(std::vector<Stored>&)>& change) {
     std::vector<Stored> all = stored_all(parameter_shapes(tiny()));
     change(all);
@@ -179,7 +179,7 @@ TEST_F(WeightSources, WhatDoesNotFitIsNamed) {
 }
 
 TEST_F(WeightSources, ValuesAreFinite) {
-  put("config.json", to_config_json(tiny(), 0));
+  put("config.json", to_config_json(tiny(), 0, 0));
   for (const float wrong : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
     std::vector<Stored> all = stored_all(parameter_shapes(tiny()));
     std::memcpy(all.back().bytes.data() + 12, &wrong, sizeof wrong);
@@ -192,7 +192,7 @@ TEST_F(WeightSources, ValuesAreFinite) {
 }
 
 TEST_F(WeightSources, AveragedWeightsComeFirst) {
-  put("config.json", to_config_json(tiny(), 0));
+  put("config.json", to_config_json(tiny(), 0, 0));
   std::vector<Stored> all = stored_all(parameter_shapes(tiny()));
   put_tensors("model.safetensors", all);
   for (Stored& each : all) each.bytes.assign(each.bytes.size(), '\0');

@@ -101,7 +101,7 @@ TEST_F(Weights, ACheckpointIsTheModelBitByBit) {
     model::load_weights(other, file());
     EXPECT_TRUE(same(model, other)) << name;
     EXPECT_TRUE(other.named_parameters()[0].value().requires_grad());
-    describe(model::to_config_json(config, 0));
+    describe(model::to_config_json(config, 0, 0));
     const std::shared_ptr<model::Transformer> loaded = model::load_model(folder_);
     EXPECT_TRUE(same(model, *loaded)) << name;
     EXPECT_TRUE(at::equal(model.logits(tiny::row({1, 2, 3})), loaded->logits(tiny::row({1, 2, 3})))) << name;
@@ -190,7 +190,7 @@ TEST_F(Weights, ACheckpointIsHeldAgainstItsDescriptionBeforeAnythingIsAllocated)
   const model::Transformer model(config, 1);
   base::write_safetensors(file(), weights_of(model), {});
   config.vocab = config.hidden = 900'000'000;
-  describe(model::to_config_json(config, 0));
+  describe(model::to_config_json(config, 0, 0));
   EXPECT_EQ(fault([&] { model::load_model(folder_); }),
             "tensor 'model.embed_tokens.weight' is [50, 16], the model has [900000000, 16]; it has another architecture");
 }
@@ -205,7 +205,7 @@ TEST_F(Weights, WhatIsMissingIsNamed) {
     return std::string();
   };
   EXPECT_TRUE(what().starts_with(folder_.string() + ": there is no model in this folder; expected config.json")) << what();
-  describe(model::to_config_json(tiny::models().at("llama"), 0));
+  describe(model::to_config_json(tiny::models().at("llama"), 0, 0));
   EXPECT_TRUE(what().starts_with(fmt::format("{}: cannot open", file().string()))) << what();
 }
 

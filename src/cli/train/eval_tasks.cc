@@ -11,14 +11,11 @@
 
 #include <cautious/error.h>
 
-#include "base/atomic_file.h"
-#include "base/files.h"
-#include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "cli/program.h"
 #include "cli/train/train.h"
-#include "data/documents.h"
+#include "data/tasks/journal.h"
 #include "data/tasks/results.h"
 #include "model/benchmark.h"
 
@@ -57,97 +54,6 @@ Json identity_of(const model::BenchmarkOptions& asked, const std::vector<model::
           {"weights", weights_fingerprint(*trained.model)}};
 }
 
-struct Finished {
-  std::map<std::size_t, data::TaskAnswer> answers = {};  // by item
-  std::size_t cut = 0;                                   // of them, longer than the model's context
-};
-
-// The folder of --out: evaluation.json says what is measured, samples.jsonl grows by the items as they are finished.
-class TaskJournal {
- public:
-  TaskJournal(const fs::path& folder, const Json& identity) : folder_(folder), lock_(made(folder)) {
-    const fs::path described = folder / "evaluation.json";
-    if (const auto text = base::read_file_if_any(described)) {
-      check_same(base::parse_json<Json>(*text), identity);
-    } else {
-      base::write_atomically(described, identity.dump(2) + "\n");
-    }
-    cut_fragment();
-    samples_.emplace(folder / "samples.jsonl");
-  }
-
-  // What an earlier process has finished.
-  std::map<std::string, Finished> finished(const std::vector<model::Benchmark>& benchmarks) const {
-    std::map<std::string, Finished> all;
-    const fs::path file = folder_ / "samples.jsonl";
-    if (fs::file_size(file) == 0) return all;
-    data::each_object(file, [&](const nlohmann::json& sample, const std::string& where) {
-      const std::string& name = data::text_of(sample, "task", where);
-      const auto own_task = std::ranges::find(benchmarks, name, [](const model::Benchmark& one) { return one.task.name; });
-      const nlohmann::json &number = data::field_of(sample, "doc_id", where),
-                           &sums = data::field_of(sample, "loglikelihoods", where);
-      if (own_task == benchmarks.end() || !number.is_number_unsigned() ||
-          number.get<std::size_t>() >= own_task->task.docs.size() || !sums.is_array() ||
-          sums.size() != own_task->task.docs[number.get<std::size_t>()].continuations.size() ||
-          !std::all_of(sums.begin(), sums.end(), [](const nlohmann::json& sum) { return sum.is_number(); })) {
-        base::refuse_content(where, fmt::format("not a sample of this evaluation; remove {} to begin again", folder_.string()));
-      }
-      const auto item = number.get<std::size_t>();
-      Finished& own = all[name];
-      own.cut += sample.contains("cut") && own.answers.count(item) == 0 ? 1 : 0;
-      own.answers.insert_or_assign(item, data::judge_answer(own_task->task.docs[item], sums.get<std::vector<double>>()));
-    });
-    return all;
-  }
-
-  void add(const Json& sample) { samples_->append(sample.dump() + "\n"); }
-  void finish(const Json& results) { base::write_atomically(folder_ / "results.json", results.dump(2) + "\n"); }
-
- private:
-  static const fs::path& made(const fs::path& folder) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) base::fail_at(folder, "make the folder", error.message());
-    return folder;
-  }
-
-  void check_same(const Json& earlier, const Json& identity) const {
-    for (const auto& [key, value] : identity.items()) {
-      if (earlier.is_object() && earlier.contains(key) && earlier[key] == value) continue;
-      throw Error(Fault::usage, fmt::format("--out {} holds another evaluation: its {} differs; give another folder",
-                                            base::shell_word(folder_.string()), key));
-    }
-  }
-
-  // A process that was killed may have left the beginning of a line.
-  void cut_fragment() const {
-    const fs::path file = folder_ / "samples.jsonl";
-    const auto text = base::read_file_if_any(file);
-    if (!text || text->empty() || text->back() == '\n') return;
-    base::cut_file(file, text->rfind('\n') + 1);
-  }
-
-  fs::path folder_;
-  base::DirectoryLock lock_;
-  std::optional<base::AppendFile> samples_ = {};
-};
-
-Json sample_of(const data::Task& task, std::size_t item, const std::vector<double>& sums, const data::TaskAnswer& answer,
-               bool cut) {
-  const data::TaskDoc& doc = task.docs[item];
-  Json sample{{"task", task.name}, {"doc_id", item}};
-  if (!doc.subset.empty()) sample["subset"] = doc.subset;
-  sample["target"] = doc.gold.size() == 1 ? Json(doc.gold[0]) : Json(doc.gold);
-  sample["loglikelihoods"] = sums;
-  sample["acc"] = answer.acc ? 1 : 0;
-  if (task.normalized) {
-    sample["acc_norm"] = answer.acc_norm ? 1 : 0;
-    sample["acc_bytes"] = answer.acc_bytes ? 1 : 0;
-  }
-  if (cut) sample["cut"] = true;
-  return sample;
-}
-
 class TaskEvaluation {
  public:
   TaskEvaluation(const TaskArguments& args, int threads, const Show& show)
@@ -159,7 +65,9 @@ class TaskEvaluation {
     for (const model::Benchmark& benchmark : benchmarks_) items_ += benchmark.items.size();
     if (args.out.empty()) return;
     journal_.emplace(args.out, identity_of(args.asked, benchmarks_, trained_));
-    finished_ = journal_->finished(benchmarks_);
+    std::vector<const data::Task*> tasks;
+    for (const model::Benchmark& benchmark : benchmarks_) tasks.push_back(&benchmark.task);
+    finished_ = journal_->finished(tasks);
     for (const auto& [name, finished] : finished_) before_ += finished.answers.size();
     done_ = before_;
   }
@@ -190,11 +98,11 @@ class TaskEvaluation {
   }
 
   void keep(const data::Task& task, std::size_t item, const std::vector<double>& sums, bool cut) {
-    Finished& finished = finished_[task.name];
+    data::FinishedItems& finished = finished_[task.name];
     const data::TaskAnswer answer = data::judge_answer(task.docs[item], sums);
     finished.answers.emplace(item, answer);
     finished.cut += cut ? 1 : 0;
-    if (journal_) journal_->add(sample_of(task, item, sums, answer, cut));
+    if (journal_) journal_->add(task, item, sums, answer, cut);
     ++done_;
     show_(fmt::format("{} {}/{}", task.name, done_, items_),
           static_cast<double>(done_ - before_) / static_cast<double>(items_ - before_));
@@ -225,9 +133,9 @@ class TaskEvaluation {
   const Show& show_;
   std::vector<model::Benchmark> benchmarks_;
   Trained trained_;
-  std::optional<TaskJournal> journal_ = {};
-  std::map<std::string, Finished> finished_ = {};  // by task
-  std::size_t items_ = 0, before_ = 0, done_ = 0;  // of all tasks; finished by an earlier process; finished
+  std::optional<data::TaskJournal> journal_ = {};
+  std::map<std::string, data::FinishedItems> finished_ = {};  // by task
+  std::size_t items_ = 0, before_ = 0, done_ = 0;             // of all tasks; finished by an earlier process; finished
 };
 
 }  // namespace
