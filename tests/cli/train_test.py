@@ -31,6 +31,9 @@ class Runs(Training):
         self.assertEqual({path.name for path in self.newest(out).iterdir()},
                          {"model.safetensors", "optimizer.safetensors", "state.json", "config.json", "tokenizer.json",
                           "tokenizer_config.json"})
+        model, tokenizer = (json.loads((self.newest(out) / name).read_text()) for name in ("config.json", "tokenizer_config.json"))
+        self.assertEqual(tokenizer["model_max_length"], model["max_position_embeddings"])
+        self.assertNotIn("eos_token", tokenizer)  # byte 0, which texts may contain
         summary, rows = self.summary(out), self.rows(out)
         self.assertEqual([row["step"] for row in rows], sorted({*range(4, 41, 4), *range(10, 41, 10)}))
         self.assertEqual((summary["status"], summary["steps"], summary["tokens"]), ("done", 40, 40 * 4 * 32))

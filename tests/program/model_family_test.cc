@@ -173,7 +173,7 @@ TEST(ModelFamily, LlamaHasTheKeysOfLlama) {
   EXPECT_EQ(json.at("attention_bias"), false);
   EXPECT_EQ(json.at("mlp_bias"), false);
   EXPECT_EQ(json.at("torch_dtype"), "float32");
-  EXPECT_EQ(json.at("bos_token_id"), 7);
+  EXPECT_EQ(json.at("bos_token_id"), 6);
   EXPECT_EQ(json.at("eos_token_id"), 7);
   EXPECT_EQ(json.at("cautious_init"), "truncated-normal");
 }
