@@ -39,11 +39,8 @@ report::Table summary_table(const std::filesystem::path& run) {
   const auto file = run / "summary.json";
   const auto text = base::read_file_if_any(file);
   if (!text) return table;
+  outcome_of(*text, file);  // refuses what is no summary
   const auto summary = base::parse_json<nlohmann::ordered_json>(*text);
-  if (!summary.is_object()) base::refuse_content(file.string(), "not a JSON object");
-  if (const auto status = summary.find("status"); status != summary.end() && !status->is_string()) {
-    base::refuse_content(file.string(), fmt::format("'status' is {}, not a text", base::in_one_line(status->dump())));
-  }
   for (const auto& [key, value] : summary.items()) {
     table.rows.push_back({key, value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump()});
   }
