@@ -14,7 +14,8 @@ namespace {
 std::vector<std::byte> compressed(std::span<const std::byte> bytes) {
   std::vector<std::byte> packed(bytes.size() + 1024);
   z_stream stream{};
-  cautious::demand(deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 1, Z_DEFAULT_STRATEGY) == Z_OK);
+  constexpr int kGzip = 16, kSmallestWindow = 9;  // it is filled anew for every input
+  cautious::demand(deflateInit2(&stream, 1, Z_DEFLATED, kSmallestWindow + kGzip, 1, Z_DEFAULT_STRATEGY) == Z_OK);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(packed.data());

@@ -1,11 +1,11 @@
 #!/bin/sh
-# tests/fuzz/run.sh BUILD_DIRECTORY [TIMES]: builds the fuzzers with clang++ and runs each for a fixed number of inputs, TIMES
-# as many if given, from a fixed seed. Exit code 0: no finding; otherwise the offending input is left in BUILD_DIRECTORY as
+# tests/fuzz/run.sh BUILD_DIRECTORY [INPUTS]: builds the fuzzers with clang++ and runs each for a fixed number of inputs, or for
+# INPUTS of them if that is more, from a fixed seed. Exit code 0: no finding; otherwise the offending input is left in BUILD_DIRECTORY as
 # FORMAT-crash-*.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-build=${1:?usage: run.sh BUILD_DIRECTORY [TIMES]}
-times=${2:-1}
+build=${1:?usage: run.sh BUILD_DIRECTORY [INPUTS]}
+inputs=${2:-0}
 command -v clang++ >/dev/null || { echo "run.sh: clang++ not found; install the package clang" >&2; exit 2; }
 
 cmake -S "$here" -B "$build" -DCMAKE_CXX_COMPILER=clang++ >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
@@ -14,7 +14,7 @@ cmake --build "$build" --parallel 2 >"$build.log" 2>&1 || { cat "$build.log" >&2
 # fuzz FORMAT RUNS LONGEST_INPUT MEGABYTES [OPTION...]: one allocation may have that many megabytes. The corpus in the
 # repository is only read; what the run finds goes to the build directory.
 fuzz() {
-  format=$1 runs=$(($2 * times)) longest=$3 megabytes=$4
+  format=$1 runs=$(($2 > inputs ? $2 : inputs)) longest=$3 megabytes=$4
   shift 4
   rm -rf "$build/found_$format"
   mkdir "$build/found_$format"
