@@ -1,6 +1,6 @@
 // A stand-in for cautious-train: a shell script that takes the same words and leaves the same files. What a run does depends
-// on the arm in its folder's name: bad fails, wild diverges, gone is killed, long continues until it is told to save, others
-// are done, with a loss of 2 at weight decay 0.5 and of 2.5 elsewhere.
+// on the arm in its folder's name: bad fails, wild diverges, gone is killed, long continues until it is told to save, meet waits
+// until three of its kind have begun, others are done, with a loss of 2 at weight decay 0.5 and of 2.5 elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -45,6 +45,9 @@ case $name in
            echo ready >> "$here/ready"
            while :; do sleep 0.02; done
          fi;;
+  meet*) echo met >> "$here/met"
+         turns=0
+         while [ "$(wc -l < "$here/met")" -lt 3 ] && [ $turns -lt 1500 ]; do sleep 0.02; turns=$((turns + 1)); done;;
 esac
 sleep 0.2
 case $name in *weight_decay=0.5*) summary done 2;; *) summary done 2.5;; esac

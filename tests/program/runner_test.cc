@@ -142,7 +142,7 @@ TEST_F(StudyRunner, AControlWaitsForItsReferenceRun) {
 }
 
 TEST_F(StudyRunner, AsManyAtOnceAsJobs) {
-  EXPECT_TRUE(run(plan_of({"a", "b", "c"}, {0, 1}), 3));
+  EXPECT_TRUE(run(plan_of({"meet1", "meet2", "meet3", "a", "b", "c"}), 3));
   std::vector<std::pair<std::int64_t, int>> events;
   for (const Call& call : calls("begin")) events.emplace_back(call.time, 1);
   for (const Call& call : calls("end")) events.emplace_back(call.time, -1);
