@@ -20,17 +20,22 @@ namespace {
 // Collects the values of a section and of the sections in it.
 void collect(std::vector<Assignment>& all, std::size_t rank, const std::string& prefix, const base::TomlValue& table) {
   for (const auto& [key, at, value] : table.entries) {
-    const std::string name = prefix + key;
+    std::string name = prefix + key;
+    std::ranges::replace(name, '-', '_');
     const auto sections = config_sections();
     const bool is_section = std::ranges::find(sections, name) != sections.end(),
                is_table = value.kind == base::TomlValue::Kind::table;
     if (is_table && is_section) {
       collect(all, rank, name + ".", value);
     } else if (is_table) {
-      value.refuse(base::unknown("section", name, sections));
+      value.refuse(base::unknown("section", prefix + key, sections));
     } else if (is_section) {
       value.refuse(fmt::format("{} is a section, not a value; write [{}] on a line of its own, then its keys", name, name));
     } else {
+      const auto twice = [&](const Assignment& other) { return other.rank == rank && other.name == name; };
+      if (const auto other = std::ranges::find_if(all, twice); other != all.end()) {
+        value.refuse(fmt::format("{} is given twice, first in line {}", name, other->line));
+      }
       all.push_back({Layer::file, rank, *value.file, value.begin.line, name, name, config_value(value)});
     }
   }

@@ -247,6 +247,7 @@ std::string text_of(const PaperNumber& entry) {
 std::vector<TomlEntry> run_keys(const TomlValue& table, base::Names others) {
   std::vector<TomlEntry> all;
   collect(all, "", table, others);
+  for (TomlEntry& entry : all) std::ranges::replace(entry.key, '-', '_');
   std::ranges::stable_sort(all, {},
                            [](const TomlEntry& entry) { return std::pair(entry.value.begin.line, entry.value.begin.column); });
   return all;

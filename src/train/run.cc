@@ -72,6 +72,7 @@ class Run {
   std::optional<run::DecayTraceWriter> trace_;
   std::optional<run::LogCommand> command_;
   Clock::time_point start_ = Clock::now(), saved_ = start_;
+  bool redefined_ = false;                      // the checkpoint that it continues was computed with other values
   bool overdue_ = false;                        // the last checkpoint is older than it should be
   std::int64_t first_step_ = 0, row_step_ = 0;  // steps done when this process began, and at the last row
   double earlier_ = 0;                          // seconds of earlier processes
@@ -120,7 +121,8 @@ void Run::load_from(const std::vector<run::CheckpointInfo>& saved) try {
     const run::SavedState before = read_checkpoint(saved.back(), config_, state_.data);
     if (const std::string changes = changes_since(before, config_, changed_); !changes.empty()) {
       base::write_atomically(directory_->config(), to_toml(config_));
-      say(changes);
+      say(changes + (before.step == steps_ ? "; no step is left" : ""));
+      redefined_ = true;
     }
     static_cast<run::SavedState&>(state_) = before;
     state_.config = run::computing_keys(config_);
@@ -285,6 +287,7 @@ RunResult Run::go() {
   const auto due = [this](std::int64_t every) { return every > 0 && trainer_.done() % every == 0; };
   std::int64_t saved = trainer_.done();
   watch_.live.begin_at(saved);
+  if (world_.gather(redefined_ ? 1 : 0).front() != 0) save();  // so that the next process knows it from the checkpoint
   while (trainer_.done() < steps_) {
     if (asked()) {
       if (saved == trainer_.done()) return end(Outcome::stopped);
@@ -328,6 +331,18 @@ RunResult Run::go() {
 
 }  // namespace
 
+namespace {
+
+void check_length(const run::RunDirectory& directory, std::int64_t steps) {
+  const auto saved = run::list_checkpoints(directory.checkpoints());
+  if (saved.empty() || saved.back().step <= steps) return;
+  throw Error(Fault::usage, fmt::format("the run would end after step {}, but step {} is done; give a longer one, as in: "
+                                        "--change train.steps={}",
+                                        steps, saved.back().step, saved.back().step));
+}
+
+}  // namespace
+
 RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::World& world,
                        const std::function<void(const RunPlan&)>& planned) {
   const run::RunConfig& config = request.config;
@@ -336,6 +351,7 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::
   if (world.first()) {
     directory.emplace(request.resume ? run::RunDirectory::open(request.out)
                                      : run::RunDirectory::create(request.out, to_toml(config)));
+    if (request.resume) check_length(*directory, steps_of(config));
     planned(task->plan());
     directory->log(request.resume ? "continued" : "started");
   }

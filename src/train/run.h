@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct RunState : run::SavedState {
 
 // That of a checkpoint that a run with this configuration continues on this data, whole as it was saved; otherwise an Error.
 run::SavedState read_checkpoint(const run::CheckpointInfo& saved, const run::RunConfig& config, std::int64_t data);
+
+// Whether a checkpoint can be continued with another value of the key, and all such keys, as in "schedule.*".
+bool can_change(std::string_view key);
+std::vector<std::string> changeable_keys();
 
 // What the user has changed since, in words; empty: nothing. A key that is not what the checkpoint was computed with and is not
 // among `changed` is an Error(Fault::usage). Checkpoints of older programs do not say what theirs were.

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -32,11 +33,24 @@ std::int64_t peak_memory() {
   return std::int64_t{used.ru_maxrss} * 1024;
 }
 
+// A step's sequences, and all counts of tokens, follow from its number and the batch; so the batch is not among them.
+constexpr std::array<std::string_view, 12> kChangeable{
+    "train.steps",      "train.tokens", "train.tokens_per_param", "train.epochs",        "train.images", "train.threads",
+    "train.grad_accum", "optimizer.lr", "optimizer.weight_decay", "optimizer.grad_clip", "schedule.*",   "eval.*"};
+
 std::string_view name_of(Outcome outcome) {
   return outcome == Outcome::done ? "done" : outcome == Outcome::stopped ? "stopped" : "diverged";
 }
 
 }  // namespace
+
+bool can_change(std::string_view key) {
+  return std::ranges::any_of(kChangeable, [&](std::string_view one) {
+    return one.ends_with('*') ? key.starts_with(one.substr(0, one.size() - 1)) : key == one;
+  });
+}
+
+std::vector<std::string> changeable_keys() { return {kChangeable.begin(), kChangeable.end()}; }
 
 std::string changes_since(const run::SavedState& before, const run::RunConfig& config,
                           const std::vector<std::string>& changed) {
@@ -51,10 +65,10 @@ std::string changes_since(const run::SavedState& before, const run::RunConfig& c
     const bool meant = std::ranges::any_of(
         changed, [&](const std::string& other) { return other == key || std::ranges::find(rivals, other) != rivals.end(); });
     if (!meant) {
-      throw Error(Fault::usage,
-                  fmt::format("config.toml: {} is {}, but step {} was computed with {}; write that back, or say that the "
-                              "change is meant, as in: --resume --change {}={}",
-                              key, shown(is), before.step, shown(value), key, is.empty() ? "VALUE" : is));
+      const std::string declare =
+          fmt::format(", or say that the change is meant, as in: --resume --change {}={}", key, is.empty() ? "VALUE" : is);
+      throw Error(Fault::usage, fmt::format("config.toml: {} is {}, but step {} was computed with {}; write that back{}", key,
+                                            shown(is), before.step, shown(value), can_change(key) ? declare : ""));
     }
     changes.push_back(fmt::format("{} from {} to {}", key, shown(value), shown(is)));
   }

@@ -83,9 +83,18 @@ class Refusals(Training):
         config = out / "config.toml"
         text = config.read_text()
         self.refused(2, ["--change train.steps=40"], "train", "--out", out, "--resume", "--train.steps=40")
-        self.refused(2, ["--change", "'model.width'", "--init"], "train", "--out", out, "--resume", "--change", "model.width=32")
+        again = ("train", "--out", out, "--resume")
+        for key in ("train.batch_size=16", "train.seed=4"):
+            name = key.split("=")[0]
+            self.refused(2, ["--resume cannot change", f"'{name}'", "train.steps", f"--init {out}"], *again, f"--{key}")
+            self.refused(2, ["--change cannot change", f"'{name}'", "train.steps", f"--init {out}"], *again, "--change", key)
+        self.refused(2, ["'train.stps'", "did you mean 'train.steps'?"], *again, "--change", "train.stps=40")
+        self.refused(2, ["after step 12", "step 20 is done", "--change train.steps=20"], *again, "--change", "train.steps=12")
         self.refused(2, ["KEY=VALUE"], "train", "--out", out, "--resume", "--change", "steps")
         self.refused(2, ["--change is for --resume"], *self.arguments("other", "--change", "train.steps=40"))
+        config.write_text(text.replace("seed = ", "seed = 1"))
+        done = run(*again)
+        self.assertIn("write that back; see", done.stderr)  # and no offer of what would be refused
         config.write_text(text.replace("lr = 0.005 ", "lr = 0.004 "))
         self.refused(2, ["config.toml", "optimizer.lr is 0.004", "step 20 was computed with 0.005"],
                      "train", "--out", out, "--resume", "--change", "train.steps=40")
@@ -99,7 +108,11 @@ class Refusals(Training):
                        "train.tokens from not set to 5120", "train.threads from 1 to 2"):
             self.assertIn(change, log)
         self.assertIn("tokens = 5120", config.read_text())
-        self.assertEqual(run("train", "--out", out, "--resume", "--quiet").returncode, 0)  # it is the run's own now
+        self.assertEqual(run(*again, "--quiet").returncode, 0)  # it is the run's own now
+        done = run(*again, "--quiet", "--change", "optimizer.lr=0.006")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("optimizer.lr from 0.004 to 0.006; no step is left", (out / "log.txt").read_text())
+        self.assertEqual(run(*again, "--quiet").returncode, 0)
 
     def test_vocabulary_larger_than_the_models(self):
         tokenizer = self.folder / "tokenizer.json"

@@ -47,6 +47,18 @@ TEST_F(RunConfigLayers, LaterFilesWin) {
   EXPECT_EQ(config.eval.every, 9);
 }
 
+TEST_F(RunConfigLayers, HyphensAreUnderscores) {
+  const auto config = layers({"[train]\nbatch-size = 4\n", "[optimizer]\nweight-decay = 0.5\n"}).config;
+  EXPECT_EQ(config.train.batch_size, 4);
+  EXPECT_EQ(config.optimizer.recipe.weight_decay, 0.5);
+  try {
+    layers({"[train]\nbatch-size = 4\nbatch_size = 8\n"});
+    FAIL() << "both were taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a:3: train.batch_size is given twice, first in line 2"), std::string::npos);
+  }
+}
+
 TEST_F(RunConfigLayers, AnotherOptimizerStartsAnew) {
   const std::string adamw =
       "[optimizer]\nname = 'adamw'\nlr = 1\nbeta2 = 0.5\neps = 1e-3\nweight_decay = 0.7\ngrad_clip = 3\ndecay = 'cautious'\n";

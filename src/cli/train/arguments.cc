@@ -1,7 +1,6 @@
 #include "cli/train/arguments.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
@@ -19,6 +18,14 @@
 namespace cautious::cli {
 namespace {
 
+// What a run can be continued with.
+[[noreturn]] void refuse_change(const std::string& flag, std::string_view key, const TrainArguments& args) {
+  throw Error(Fault::usage,
+              fmt::format("{} cannot change {}, because what is saved depends on it; keys that can change: {}; "
+                          "for others start a new run with --init {}",
+                          flag, base::in_quotes(key), base::join(train::changeable_keys()), base::shell_word(args.out)));
+}
+
 // What may change when a run is continued: where it runs, how it is watched and saved, never what it computes.
 void check_resumed(const TrainArguments& args) {
   if (!args.configs.empty() || !args.preset.empty()) {
@@ -27,20 +34,12 @@ void check_resumed(const TrainArguments& args) {
   }
   for (const auto& [key, value] : args.overrides) {
     if (key.starts_with("log.") || key.starts_with("checkpoint.") || key == "train.timeout" || key == "train.device") continue;
+    if (!train::can_change(key)) refuse_change("--resume", key, args);
     throw Error(Fault::usage, fmt::format("--resume cannot change {} in passing; to go on with another value, on record: "
                                           "--change {}={}; keys that can change freely: checkpoint.*, log.*, train.device, "
                                           "train.timeout",
                                           key, key, value));
   }
-}
-
-// Whether a checkpoint can be continued with another value of the key. A step's sequences, and all counts of tokens, follow
-// from its number and the batch.
-bool can_change(std::string_view key) {
-  constexpr std::array<std::string_view, 10> kKeys{
-      "train.steps",   "train.tokens",     "train.tokens_per_param", "train.epochs",           "train.images",
-      "train.threads", "train.grad_accum", "optimizer.lr",           "optimizer.weight_decay", "optimizer.grad_clip"};
-  return key.starts_with("schedule.") || key.starts_with("eval.") || std::ranges::find(kKeys, key) != kKeys.end();
 }
 
 run::RunConfig settled(run::RunConfig config, const ranks::Place& place) {
@@ -78,13 +77,6 @@ std::vector<Setting> changes_in(const TrainArguments& args) {
       throw Error(Fault::usage, fmt::format("--change is {}; write KEY=VALUE, as in: --change train.steps=4000,train.threads=2",
                                             base::in_quotes(text)));
     }
-    if (!can_change(key)) {
-      throw Error(Fault::usage,
-                  fmt::format("--change cannot change {}; keys that can: the length of the run, train.threads, "
-                              "train.grad_accum, optimizer.lr, optimizer.weight_decay, optimizer.grad_clip, schedule.*, "
-                              "eval.*; for others start a new run with --init {}",
-                              base::in_quotes(key), base::shell_word(args.out)));
-    }
     changes.emplace_back(std::move(key), text.substr(equal + 1));
   }
   return changes;
@@ -105,6 +97,9 @@ run::ReadConfig read_arguments(const TrainArguments& args) {
     }
   }
   run::ReadConfig read = run::read_layers(source);
+  for (const Setting& change : changes_in(args)) {
+    if (!train::can_change(change.first)) refuse_change("--change", change.first, args);
+  }
   for (const std::string& note : read.notes) {
     if (!args.quiet) base::tell(base::error_line("note: " + note));
   }

@@ -22,7 +22,7 @@ struct TrainArguments {
   std::vector<Setting> overrides;
 };
 
-// The changes as settings; what a checkpoint cannot go on with is an Error.
+// The changes as settings.
 std::vector<Setting> changes_in(const TrainArguments& args);
 
 // As it is read, with notes about what is not used on standard error.
