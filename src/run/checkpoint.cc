@@ -146,6 +146,20 @@ void tidy_checkpoints(const std::filesystem::path& folder, std::int64_t keep) {
   if (const auto all = list_checkpoints(folder); !all.empty()) remove_oldest(folder, all.back().step, keep);
 }
 
+namespace {
+
+// "did you mean 'stories15m'? " for a path that is nearly the name of a known model.
+std::string model_meant(const std::string& path) {
+  std::vector<std::string_view> models;
+  for (const data::KnownSet& set : data::known_sets()) {
+    if (set.content == data::Content::model) models.emplace_back(set.name);
+  }
+  const std::string_view meant = base::closest(path, models);
+  return meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant);
+}
+
+}  // namespace
+
 std::filesystem::path find_checkpoint(const std::filesystem::path& run) {
   if (is_model(run)) return run;
   const std::string name = base::in_quotes(run.string());
@@ -155,10 +169,13 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& run) {
   const bool folder = std::filesystem::is_directory(run, error);
   const auto all = folder ? list_checkpoints(run / "checkpoints") : std::vector<CheckpointInfo>{};
   if (all.empty() && is_foreign(run)) return run;
-  if (!folder)
-    throw Error(Fault::data, fmt::format("{} is not a directory{}; expected a run directory, a folder with config.json and "
-                                         "model.safetensors or its index, a .gguf, a .bin of llama2.c, or a known model",
-                                         name, error ? ": " + error.message() : ""));
+  if (!folder) {
+    const bool missing = error == std::errc::no_such_file_or_directory;
+    const std::string why = missing ? "does not exist" : error ? "cannot be read: " + error.message() : "is not a directory";
+    throw Error(Fault::data, fmt::format("{} {}; {}expected a run directory, a folder with config.json and model.safetensors "
+                                         "or its index, a .gguf, a .bin of llama2.c, or a known model",
+                                         name, why, missing ? model_meant(run.string()) : ""));
+  }
   if (all.empty())
     throw Error(Fault::data, fmt::format("{} holds no checkpoint; looked for checkpoints/step_* (of a run), for config.json "
                                          "with model.safetensors or its index, and for a .bin of llama2.c",

@@ -210,7 +210,7 @@ class Import(Training):
         self.refused(2, ["--init has a shape of its own", "--preset"], *self.init(model, "a", "--preset", "nano-1m", steps=1))
         self.refused(2, ["'model.layers.2.input_layernorm.weight' differs", str(model)],
                      *self.init(model, "b", "--model.layers=2", steps=1))
-        self.refused(3, ["--model.from", "'none' is not a directory"], *self.init("none", "c", steps=1))
+        self.refused(3, ["--model.from", "'none' does not exist"], *self.init("none", "c", steps=1))
         large = json.loads(self.tokenizer.read_text())
         for n in range(VOCAB):
             large["added_tokens"].append({"id": 257 + n, "content": f"<{n}>" if n else "</s>", "special": True, "single_word": False,

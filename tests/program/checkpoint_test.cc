@@ -223,8 +223,10 @@ TEST_F(Checkpoints, Find) {
   EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint(directory_); }),
             "'" + (folder() / "step_00000200").string() + "' has no model.safetensors with config.json");
   EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint("nowhere"); }),
-            "'nowhere' is not a directory: No such file or directory; expected a run directory, a folder with config.json and "
-            "model.safetensors or its index, a .gguf, a .bin of llama2.c, or a known model");
+            "'nowhere' does not exist; expected a run directory, a folder with config.json and model.safetensors or its index, "
+            "a .gguf, a .bin of llama2.c, or a known model");
+  EXPECT_EQ(refused(Fault::data, [&] { run::find_checkpoint("stories15"); }).substr(0, 73),
+            "'stories15' does not exist; did you mean 'stories15m'? expected a run dir");
 }
 
 }  // namespace checkpoint_test

@@ -91,10 +91,10 @@ TEST_F(RunModel, AModelThatIsNotThereIsNamedWithItsKey) {
     }
     return std::string();
   };
-  EXPECT_PRED2(begins_with, fault(typed({{"model.from", "nowhere"}})), "--model.from: 'nowhere' is not a directory");
+  EXPECT_PRED2(begins_with, fault(typed({{"model.from", "nowhere"}})), "--model.from: 'nowhere' does not exist");
   put("run.toml", "[model]\nfrom = \"nowhere\"\n");
   EXPECT_PRED2(begins_with, fault(of_file(folder_ / "run.toml")),
-               (folder_ / "run.toml").string() + ":2: model.from: 'nowhere' is not a directory");
+               (folder_ / "run.toml").string() + ":2: model.from: 'nowhere' does not exist");
   EXPECT_PRED2(begins_with, fault(typed({{"model.from", "gcide"}})), "--model.from: 'gcide' is a set of");
   fs::remove(folder_ / "model" / "model.safetensors");
   EXPECT_NE(fault(typed({{"model.from", model()}})).find("holds no checkpoint"), std::string::npos);
