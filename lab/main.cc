@@ -42,9 +42,8 @@ constexpr Range kSeed{0, 1e9, false, false};
 
 using Runs = std::vector<std::function<Experiment(const Progress&)>>;
 
-[[noreturn]] void refuse(const std::filesystem::path& out, const std::string& why) {
-  throw Error(Fault::failure,
-              fmt::format("cannot write into {}: {}; give --out another directory", base::in_quotes(out.string()), why));
+[[noreturn]] void refuse(const std::filesystem::path& out, const std::string& why, Fault fault = Fault::failure) {
+  throw Error(fault, fmt::format("cannot write into {}: {}; give --out another directory", base::in_quotes(out.string()), why));
 }
 
 // Before anything is computed: the directory or the nearest one above it that exists can be written to.
@@ -55,7 +54,8 @@ void check_directory(const std::filesystem::path& out) {
   while (!fault && !std::filesystem::exists(above, fault) && !fault && above != above.parent_path())
     above = above.parent_path();
   if (fault) refuse(out, fault.message());
-  if (!std::filesystem::is_directory(above, fault)) refuse(out, base::in_quotes(above.string()) + " is not a directory");
+  if (!std::filesystem::is_directory(above, fault))
+    refuse(out, base::in_quotes(above.string()) + " is not a directory", Fault::usage);
   if (access(above.c_str(), W_OK) != 0) refuse(out, std::generic_category().message(errno));
 }
 

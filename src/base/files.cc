@@ -55,7 +55,7 @@ bool is_of_the_name(int error) {
 }
 
 [[noreturn]] void fail_locking(std::string_view step, const std::filesystem::path& path, int error) {
-  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", step, in_quotes(path.string()), reason(error)));
+  throw Error(Fault::failure, fmt::format("cannot {} {}: {}", step, in_quotes(path.string()), reason(error)), {.where = "out"});
 }
 
 std::string read_to_end(int descriptor, const std::filesystem::path& file, const Reading& reading) {
@@ -259,8 +259,10 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
     const std::string who = error == EWOULDBLOCK ? holder(file) : "";
     ::close(file);
     if (who.empty()) fail_locking("lock", path, error);
-    throw Error(Fault::failure, fmt::format("out: {} is in use by {}; wait until it ends or choose another directory",
-                                            in_quotes(directory.string()), who));
+    throw Error(
+        Fault::failure,
+        fmt::format("{} is in use by {}; wait until it ends or choose another directory", in_quotes(directory.string()), who),
+        {.where = "out"});
   }
   int error = 0;
   while (::ftruncate(file, 0) != 0 && (error = errno) == EINTR) error = 0;

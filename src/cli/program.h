@@ -14,13 +14,20 @@
 
 namespace CLI {
 class FormatterBase;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace cautious::cli {
 
 // Builds the command line with `add_verbs` and `examples`, parses it and runs the chosen verb. Returns the exit code:
 // 0 done, 1 the machine failed, 2 the command line, 3 the data, 130/143 interrupted.
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs);
+
+// The arguments as the parser knows them (parse.cc); a verb that does not exist and an option without its value are Errors.
+std::vector<std::string> spelled(const CLI::App& app, int argc, char** argv);
+// What is said when that or a verb fails: an option by the name that is typed, "--lr is '0'", and where help is.
+std::string explain(const CLI::App& app, const CLI::ParseError& error);
+std::string explain(const CLI::App& app, const Error& error);
 
 // How help is laid out (help.cc).
 std::shared_ptr<CLI::FormatterBase> help_format();

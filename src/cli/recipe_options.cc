@@ -110,7 +110,7 @@ Recipe RecipeOptions::recipe() const {
       const Recipe other = cautious::recipe(name);
       if (name_of(other.rule) == name_of(result.rule) && !std::holds_alternative<None>(other.decay)) decaying.push_back(name);
     }
-    throw Error(Fault::usage, fmt::format("weight_decay is {}, but optimizer '{}' has no decay; give --decay or use: {}",
+    throw Error(Fault::usage, fmt::format("--weight_decay is {}, but optimizer '{}' has no decay; give --decay or use: {}",
                                           result.weight_decay, optimizer_, base::join(decaying)));
   }
   return result;

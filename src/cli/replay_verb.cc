@@ -105,16 +105,17 @@ ReplayPlan plan_of(const ReplayArguments& args) {
   if (const auto* text = args.find("wd_final")) {
     plan.wd_schedule.final = base::to_number("wd_final", *text, kNonnegative);
     if (plan.wd_schedule.curve == Curve::constant) {
-      refuse_replay("wd_final has no effect without --wd_schedule linear, cosine or one-minus-sqrt");
+      refuse_replay("--wd_final has no effect without --wd_schedule linear, cosine or one-minus-sqrt");
     }
   }
   if (const auto* text = args.find("lr")) plan.lr = {base::to_number("lr", *text, kNonnegative)};
   if (const auto* text = args.find("lr_max")) plan.lr_max = base::to_number("lr_max", *text, kPositive);
   if (args.find("density_trace")) {
     if (!is_random(plan.recipe.decay)) {
-      refuse_replay(fmt::format("density_trace belongs to the decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
+      refuse_replay(
+          fmt::format("--density_trace belongs to the decay 'random'; the decay is '{}'", name_of(plan.recipe.decay)));
     }
-    if (args.recipe.given("density")) refuse_replay("density and density_trace are both given; choose one");
+    if (args.recipe.given("density")) refuse_replay("--density and --density_trace are both given; choose one");
   }
   return plan;
 }
@@ -122,17 +123,17 @@ ReplayPlan plan_of(const ReplayArguments& args) {
 // What the trace adds: the number of steps, the learning rates, the densities.
 void complete(ReplayPlan& plan, const ReplayArguments& args, const Trace& trace) {
   if (args.find("moments") && trace.element == Element::f64) {
-    refuse_replay(fmt::format("moments is '{}', but x is F64, whose moments are always F64", *args.find("moments")));
+    refuse_replay(fmt::format("--moments is '{}', but x is F64, whose moments are always F64", *args.find("moments")));
   }
   if (plan.options.rounding != Rounding::nearest && trace.element != Element::bf16) {
     refuse_replay(
-        fmt::format("rounding is '{}', but x is {}; only BF16 is rounded", *args.find("rounding"), type_of(trace.element)));
+        fmt::format("--rounding is '{}', but x is {}; only BF16 is rounded", *args.find("rounding"), type_of(trace.element)));
   }
   if (!trace.lr && plan.lr.empty()) refuse_replay("no learning rate: give --lr, or a trace with the tensor 'lr'");
   plan.lr = trace.lr ? *trace.lr : std::vector<double>(static_cast<std::size_t>(trace.steps), plan.lr.front());
   const double peak = plan.lr.empty() ? 0 : *std::max_element(plan.lr.begin(), plan.lr.end());
   if (!args.find("lr_max")) plan.lr_max = peak;
-  if (plan.lr_max < peak) refuse_replay(fmt::format("lr_max is {}, below the largest learning rate {}", plan.lr_max, peak));
+  if (plan.lr_max < peak) refuse_replay(fmt::format("--lr_max is {}, below the largest learning rate {}", plan.lr_max, peak));
   plan.wd_schedule.steps = std::max<std::int64_t>(trace.steps, 1);
   if (const auto* path = args.find("density_trace")) plan.density = read_densities(*path, trace);
 }

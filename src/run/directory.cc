@@ -18,7 +18,7 @@ namespace cautious::run {
 namespace {
 
 [[noreturn]] void fail_out(std::string_view what, const std::filesystem::path& path, const std::string& why) {
-  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, base::in_quotes(path.string()), why));
+  throw Error(Fault::failure, fmt::format("cannot {} {}: {}", what, base::in_quotes(path.string()), why), {.where = "out"});
 }
 
 // What is inside, sorted, but for what a killed RunDirectory::create leaves.
@@ -34,7 +34,8 @@ std::vector<std::string> names_in(const std::filesystem::path& path) {
 }
 
 void require_name(const std::filesystem::path& path) {
-  if (path.empty()) throw Error(Fault::usage, "out: is empty; expected a directory, as in: cautious train --out runs/a");
+  if (path.empty())
+    throw Error(Fault::usage, "is empty; expected a directory, as in: cautious train --out runs/a", {.where = "out"});
 }
 
 void require_empty(const std::filesystem::path& path) {
@@ -49,9 +50,10 @@ void require_empty(const std::filesystem::path& path) {
   const bool is_run = std::ranges::find(names, "config.toml") != names.end();
   throw Error(
       Fault::usage,
-      fmt::format("out: {} is not empty ({}{}); {}choose another directory", base::in_quotes(path.string()), some,
+      fmt::format("{} is not empty ({}{}); {}choose another directory", base::in_quotes(path.string()), some,
                   names.size() > kShown ? ", ..." : "",
-                  is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", base::shell_word(path)) : ""));
+                  is_run ? fmt::format("to continue it: cautious train --out {} --resume; or ", base::shell_word(path)) : ""),
+      {.where = "out"});
 }
 
 }  // namespace
@@ -72,11 +74,12 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
   const auto status = std::filesystem::status(path / "config.toml", error);
   if (!std::filesystem::is_regular_file(status)) {
     if (!std::filesystem::status_known(status)) fail_out("open", path, error.message());
-    throw Error(Fault::usage,
-                fmt::format("out: {} is not a run directory: {}; to begin a run: cautious train --out {}",
-                            base::in_quotes(path.string()),
-                            std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
-                            base::shell_word(path)));
+    throw Error(
+        Fault::usage,
+        fmt::format("{} is not a run directory: {}; to begin a run: cautious train --out {}", base::in_quotes(path.string()),
+                    std::filesystem::is_directory(path, error) ? "it has no config.toml" : "there is no such directory",
+                    base::shell_word(path)),
+        {.where = "out"});
   }
   return RunDirectory(path, base::DirectoryLock(path));
 }

@@ -24,7 +24,8 @@ constexpr std::string_view kClaims = "claims";
 constexpr std::array<std::string_view, 4> kFolders{"runs", "configs", "logs", kClaims};
 
 [[noreturn]] void fail_to(std::string_view what, const fs::path& path, const std::error_code& error) {
-  throw Error(Fault::failure, fmt::format("out: cannot {} {}: {}", what, base::in_quotes(path.string()), error.message()));
+  throw Error(Fault::failure, fmt::format("cannot {} {}: {}", what, base::in_quotes(path.string()), error.message()),
+              {.where = "out"});
 }
 
 // What is inside, sorted, but for what a killed process leaves.
@@ -52,9 +53,10 @@ bool is_being_made(const fs::path& path, const std::vector<std::string>& names) 
 }
 
 [[noreturn]] void refuse_other_plan(const fs::path& path, std::size_t count) {
-  throw Error(Fault::usage, fmt::format("out: {} is the study {}, and none of its {} runs is one of this plan; choose another "
-                                        "directory",
-                                        base::in_quotes(path.string()), base::in_quotes(read_plan(path / kPlan).title), count));
+  throw Error(Fault::usage,
+              fmt::format("{} is the study {}, and none of its {} runs is one of this plan; choose another directory",
+                          base::in_quotes(path.string()), base::in_quotes(read_plan(path / kPlan).title), count),
+              {.where = "out"});
 }
 
 // Throws unless the plan can work in there. Changes nothing.
@@ -65,8 +67,9 @@ void check_usable(const fs::path& path, const Plan& plan, const std::vector<Plan
   for (const std::string_view part : {kPlan, std::string_view("runs"), std::string_view("configs")}) {
     if (std::ranges::find(names, part) != names.end()) continue;
     throw Error(Fault::usage,
-                fmt::format("out: {} is not empty and not a study: it has {}, but no {}; choose another directory",
-                            base::in_quotes(path.string()), base::in_quotes(names.front()), part));
+                fmt::format("{} is not empty and not a study: it has {}, but no {}; choose another directory",
+                            base::in_quotes(path.string()), base::in_quotes(names.front()), part),
+                {.where = "out"});
   }
   if (holds(path, to_toml(plan))) return;
   const std::vector<std::string> known = names_in(path / "runs");
@@ -80,7 +83,8 @@ void make_directory(const fs::path& path) {
 
 // The directory, looked at, with the folder of claims.
 fs::path usable(const fs::path& path, const Plan& plan, const std::vector<PlannedRun>& runs) {
-  if (path.empty()) throw Error(Fault::usage, "out: is empty; expected a directory, as in: cautious study plan.toml --out out");
+  if (path.empty())
+    throw Error(Fault::usage, "is empty; expected a directory, as in: cautious study plan.toml --out out", {.where = "out"});
   make_directory(path);
   check_usable(path, plan, runs);  // before anything is written into someone's folder
   make_directory(path / kClaims);
@@ -100,9 +104,10 @@ StudyDirectory::StudyDirectory(const fs::path& path, const Plan& plan, const std
   if (!holds(path_, plan_)) {
     const bool known = fs::exists(path_ / kPlan);
     if (const std::string who = known ? claims_.someone_else() : ""; !who.empty()) {
-      throw Error(Fault::failure, fmt::format("out: {} is in use by {} with another plan; wait until it ends or choose another "
-                                              "directory",
-                                              base::in_quotes(path.string()), who));
+      throw Error(Fault::failure,
+                  fmt::format("{} is in use by {} with another plan; wait until it ends or choose another directory",
+                              base::in_quotes(path.string()), who),
+                  {.where = "out"});
     }
     base::write_atomically(path_ / kPlan, plan_);
     log(known ? "the plan has changed" : "the plan is new");
@@ -112,8 +117,10 @@ StudyDirectory::StudyDirectory(const fs::path& path, const Plan& plan, const std
 
 void StudyDirectory::check_plan() const {
   if (holds(path_, plan_)) return;
-  throw Error(Fault::failure, fmt::format("out: the plan of {} is not this one any more; to see what changed it: tail {}",
-                                          base::in_quotes(path_.string()), base::shell_word(path_ / "log.txt")));
+  throw Error(Fault::failure,
+              fmt::format("the plan of {} is not this one any more; to see what changed it: tail {}",
+                          base::in_quotes(path_.string()), base::shell_word(path_ / "log.txt")),
+              {.where = "out"});
 }
 
 void StudyDirectory::log(std::string_view line) const {

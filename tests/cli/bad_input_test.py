@@ -71,18 +71,23 @@ class BadInput(unittest.TestCase):
                 ("--out is required", ["replay", self.trace, *ADAMW]),
                 ("--optimizer is required", ["replay", self.trace, "--out", self.out]),
                 ("unexpected argument 'b'", ["replay", self.trace, "b", *ADAMW, "--out", self.out]),
-                ("--lr", ["replay", self.trace, "--optimizer", "adamw", "--out", self.out, "--lr"])):
+                ("--lr has no value; write --lr=NUMBER", ["replay", self.trace, *ADAMW, "--lr"]),
+                ("--decay has no value; write --decay=NAME; see 'cautious replay", ["replay", self.trace, "--decay", "--lr", 1]),
+                ("--decay has no value", ["replay", self.trace, "--decay", "-h"]),
+                ([see, "no verb named 'nope'; choices: train,"], ["help", "nope"]),
+                ([see, "no verb named 'repaly'; did you mean 'replay'?"], ["repaly", "--help"]),
+                (["no verb named 'stp'; did you mean 'step'?", "see 'cautious bench --help'"], ["help", "bench", "stp"])):
             self.refused(USAGE, words, command)
 
     def test_names_and_numbers(self):
         for words, *options in (
                 (["no optimizer named 'adanw'", "did you mean 'adamw'?", "lion-k"], "--optimizer", "adanw", "--lr", 1),
                 (["no optimizer named ''", "choices"], "--optimizer", "", "--lr", 1),
-                (["lr is '', not a number"], "--optimizer", "adamw", "--lr", ""),
+                (["--lr is '', not a number"], "--optimizer", "adamw", "--lr", ""),
                 (["no decay named 'cautios'", "did you mean 'cautious'?", "layerwise"], *ADAMW, "--decay", "cautios"),
                 (["no decay named 'a\\x0ab'"], *ADAMW, "--decay", "a\nb"),
-                (["unknown option '--betta1'; did you mean '--beta1'; see", "see 'cautious replay --help'"], *ADAMW, "--betta1", 0.9),
-                (["weight_decay is '-0.1'"], *ADAMW, "--weight-decay=-0.1"),
+                (["unknown option '--betta1'; did you mean '--beta1'? see 'cautious replay --help'"], *ADAMW, "--betta1", 0.9),
+                (["--weight_decay is '-0.1'"], *ADAMW, "--weight-decay=-0.1"),
                 (["--lr is given twice"], *ADAMW, "--lr", 1),
                 (["--decay is empty", "see 'cautious replay --help'"], *ADAMW, "--decay="),
                 (["no field of adam", "'beta'", "choices: beta1, beta2, eps"], *ADAMW, "--beta", 0.9),
@@ -93,35 +98,35 @@ class BadInput(unittest.TestCase):
                 (["no rounding named 'nearst'", "'nearest'"], *ADAMW, "--rounding", "nearst"),
                 (["no nonfinite named 'ignore'", "propagate"], *ADAMW, "--nonfinite", "ignore"),
                 (["no moments named 'f16'", "f32, bf16"], *ADAMW, "--moments", "f16"),
-                (["beta1 of adam is '1'", "[0, 1)"], *ADAMW, "--beta1", 1),
-                (["beta1 of adam is '-0.1'", "[0, 1)"], *ADAMW, "--beta1", -0.1),
-                (["lr is '-1'", "[0, inf)"], "--optimizer", "adamw", "--lr", -1),
-                (["lr is 'nan'"], "--optimizer", "adamw", "--lr", "nan"),
-                (["lr is 'inf'"], "--optimizer", "adamw", "--lr", "inf"),
-                (["lr is '1e-3x', not a number"], "--optimizer", "adamw", "--lr", "1e-3x"),
-                (["weight_decay is 'nan'", "[0, inf)"], *ADAMW, "--weight_decay", "nan"),
-                (["weight_decay is '-0.1'"], *ADAMW, "--weight_decay=-0.1"),
-                (["eps of adam is '-1'"], *ADAMW, "--eps", -1),
-                (["lr_max is '0'", "(0, inf)"], *ADAMW, "--lr_max", 0),
-                (["lr_max is 0.001", "0.01"], *ADAMW, "--lr_max", 0.001),
+                (["--beta1 of adam is '1'", "[0, 1)"], *ADAMW, "--beta1", 1),
+                (["--beta1 of adam is '-0.1'", "[0, 1)"], *ADAMW, "--beta1", -0.1),
+                (["--lr is '-1'", "[0, inf)"], "--optimizer", "adamw", "--lr", -1),
+                (["--lr is 'nan'"], "--optimizer", "adamw", "--lr", "nan"),
+                (["--lr is 'inf'"], "--optimizer", "adamw", "--lr", "inf"),
+                (["--lr is '1e-3x', not a number"], "--optimizer", "adamw", "--lr", "1e-3x"),
+                (["--weight_decay is 'nan'", "[0, inf)"], *ADAMW, "--weight_decay", "nan"),
+                (["--weight_decay is '-0.1'"], *ADAMW, "--weight_decay=-0.1"),
+                (["--eps of adam is '-1'"], *ADAMW, "--eps", -1),
+                (["--lr_max is '0'", "(0, inf)"], *ADAMW, "--lr_max", 0),
+                (["--lr_max is 0.001", "0.01"], *ADAMW, "--lr_max", 0.001),
                 (["mask=momentum", "lion-k, muon", "adam", "mask=direction"], *ADAMW, "--decay", "cautious", "--mask", "momentum"),
-                (["density of random is '2'", "[0, 1]"], *ADAMW, "--decay", "random", "--density", 2),
-                (["grad_clip is '-1'"], *ADAMW, "--grad_clip", -1),
-                (["update_rms_clip is 'nan'"], *ADAMW, "--update_rms_clip", "nan"),
-                (["seed is '1.5', not a whole number"], *ADAMW, "--seed", 1.5),
-                (["threads is '-1'"], *ADAMW, "--threads", -1),
-                (["wd_final is '-1'"], *ADAMW, "--wd_schedule", "linear", "--wd_final", -1)):
+                (["--density of random is '2'", "[0, 1]"], *ADAMW, "--decay", "random", "--density", 2),
+                (["--grad_clip is '-1'"], *ADAMW, "--grad_clip", -1),
+                (["--update_rms_clip is 'nan'"], *ADAMW, "--update_rms_clip", "nan"),
+                (["--seed is '1.5', not a whole number"], *ADAMW, "--seed", 1.5),
+                (["--threads is '-1'"], *ADAMW, "--threads", -1),
+                (["--wd_final is '-1'"], *ADAMW, "--wd_schedule", "linear", "--wd_final", -1)):
             self.refused_replay(USAGE, words, *options)
 
     def test_combinations(self):
         for words, *options in (
                 (["no learning rate", "--lr"], "--optimizer", "adamw"),
                 (["'adam' has no decay", "adamw, adamc", "--decay"], "--optimizer", "adam", "--lr", 1, "--weight_decay", 0.1),
-                (["wd_final has no effect"], *ADAMW, "--wd_final", 0.5),
-                (["density_trace belongs to the decay 'random'"], *ADAMW, "--density_trace", self.trace),
+                (["--wd_final has no effect"], *ADAMW, "--wd_final", 0.5),
+                (["--density_trace belongs to the decay 'random'"], *ADAMW, "--density_trace", self.trace),
                 (["both given"], *ADAMW, "--decay", "random", "--density", 1, "--density_trace", self.trace),
-                (["moments is 'bf16', but x is F64"], *ADAMW, "--moments", "bf16"),
-                (["rounding is 'split', but x is F64"], *ADAMW, "--rounding", "split")):
+                (["--moments is 'bf16', but x is F64"], *ADAMW, "--moments", "bf16"),
+                (["--rounding is 'split', but x is F64"], *ADAMW, "--rounding", "split")):
             self.refused_replay(USAGE, words, *options)
 
     def test_polar(self):

@@ -128,6 +128,7 @@ class Evaluation(Training):
         self.refused(3, ["no items of csqa", "csqa/validation.jsonl"], *evaluate, "csqa")
         self.refused(3, ["mmlu of law", "--shots is 3", "only 2 examples"], *evaluate, "mmlu", "--shots", "3")
         self.refused(2, ["--shots", "-1"], *evaluate, "piqa", "--shots=-1")
+        self.refused(2, ["--seed is '-1'; valid: [0, 2^64)"], *evaluate, "piqa", "--seed", "-1")
         self.refused(2, ["--shots", "--tasks"], "eval", model, "--data", self.corpus, "--shots", "3")
         jsonl(self.data / "csqa.jsonl", [{"question": "q"}])
         self.refused(3, ["csqa.jsonl: line 1: no field 'choices'"], *evaluate, "csqa")
@@ -155,7 +156,8 @@ class Evaluation(Training):
             self.assertAlmostEqual(r["byte_perplexity"], 2 ** r["bits_per_byte"])
         count = len((text.read_text()[1:]).split())
         self.assertAlmostEqual(overlapping["word_perplexity"], math.exp(overlapping["loss"] * 301 / count))
-        self.refused(2, ["--stride", "129", "128"], "eval", model, "--data", text, "--stride", "129")
+        for stride in (0, 129):
+            self.refused(2, [f"--stride is {stride}; valid: [1, 128]"], "eval", model, "--data", text, "--stride", stride)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,8 @@ class OnPaper(Training):
         self.assertAlmostEqual(computing, 1e3 * flops / (4 * 0.5e12), delta=0.01 * computing)
         self.assertIn("does not fit", lines("a100-80g memory=1e6")["per rank"])
         self.refused(2, ["--hardware is missing", "a100-80g"], "train", "--dry-run", "--world", 4)
+        for ranks in (0, -1):
+            self.refused(2, [f"--world is {ranks}; it must be at least 1"], "train", "--dry-run", "--world", ranks)
         self.refused(2, ["no hardware named 'a10'", "a100-40g"], "train", "--dry-run", "--hardware", "a10")
         self.refused(2, ["--world and --hardware are for --dry-run"], *self.arguments("x", "--world", "2"))
 

@@ -18,13 +18,19 @@ class Refusals(Training):
         for given, meant in (("--lr=0.1", "optimizer.lr"), ("--train-steps=3", "train.steps"), ("--optimizer=adamw", "optimizer.name"),
                              ("--data=a.txt", "data.path"), ("--batch-size=2", "train.batch_size")):
             word = given.split("=")[0]
-            self.refused(2, [f"no option named '{word}'; did you mean '--{meant}'"], "train", data, given, *out)
+            self.refused(2, [f"no option named '{word}'; did you mean '--{meant}'? see 'cautious"], "train", data, given, *out)
         self.refused(2, ["optimizer.lrr", "did you mean", "optimizer.lr"], "train", data, "--optimizer.lrr=1", *out)
         self.refused(2, ["optimizer.lr", "'fast'"], "train", data, "--optimizer.lr=fast", *out)
         self.refused(2, ["--presett", "did you mean", "--preset"], "train", "--presett", "nano-1m")
         self.refused(2, ["data.path", "cautious data list"], "train", "--preset", "nano-100k", *out)
         self.refused(2, ["--out"], "train", data)
-        self.refused(2, ["has no value"], "train", data, *out, "--train.steps")
+        self.refused(2, ["--train.steps has no value; write --train.steps=VALUE"], "train", data, *out, "--train.steps")
+        self.refused(2, ["--train.steps has no value"], "train", *out, "--train.steps", data)
+        self.refused(2, ["--preset has no value; write --preset=NAME; see 'cautious train --help'"], "train", "--preset", data)
+        self.refused(2, ["--change has no value; write --change=KEY=VALUE,..."], "train", data, *out, "--resume", "--change")
+        self.refused(2, ["--data has no value; write --data=FILE..."], "finetune", "stories15m", "--data")
+        self.refused(2, ["--seed is '-1'; valid: [0, 2^64)"], "sample", "stories15m", "--prompt", "a", "--seed", -1)
+        self.refused(3, ["'stories15' does not exist; did you mean 'stories15m'?"], "sample", "stories15", "--prompt", "a")
         self.refused(2, ["unexpected argument", "'corpus.txt'"], "train", "corpus.txt")
         self.refused(2, ["train.seq_len", "1000", "model.context"], "train", data, "--preset", "nano-100k", "--train.seq_len=1000", *out)
         bad = self.folder / "bad.toml"

@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cautious/error.h>
@@ -111,6 +112,12 @@ int use_threads(int wanted) {
   const int threads = wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   at::set_num_threads(threads);
   return threads;
+}
+
+CLI::Option& add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& help) {
+  static constexpr Range kSeeds{0, 0x1p64, false, true};
+  const auto read = [&seed](const std::string& text) { seed = base::to_unsigned("--seed", text, kSeeds); };
+  return *verb.add_option_function<std::string>("--seed", read, help)->type_name("NUMBER");
 }
 
 Trained load_trained(const std::string& run) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ struct EvalArguments {
   std::string run;
   std::vector<std::string> data;
   std::string field = "text";
-  std::int64_t tokens = 0, stride = 0, batch = 8;
+  std::int64_t tokens = 0, batch = 8;
+  std::optional<std::int64_t> stride;
   int threads = 0;
   bool json = false;
   TaskArguments tasks;
@@ -39,14 +41,14 @@ struct EvalArguments {
 // so many tokens after the one before, the last one where it still fits, and what an earlier one has does not count again.
 model::EvaluationSet windows_of(const data::Stream& stream, const Trained& trained, const EvalArguments& args) {
   const std::int64_t length = std::min(trained.model->config().context, stream.size() - 1), last = stream.size() - 1 - length;
-  if (args.stride == 0) {
+  if (!args.stride) {
     const std::int64_t all = (stream.size() - 1) / length;
     const std::int64_t count = args.tokens > 0 ? std::min(all, (args.tokens + length - 1) / length) : all;
     return {&stream, data::fixed_windows(stream, length, count), length, trained.tokenizer.lengths()};
   }
-  base::check_range("--stride", static_cast<double>(args.stride), {1, static_cast<double>(length), false, false});
+  base::check_range("--stride", static_cast<double>(*args.stride), {1, static_cast<double>(length), false, false});
   std::vector<std::int64_t> windows;
-  for (std::int64_t first = 0; first < last; first += args.stride) windows.push_back(first);
+  for (std::int64_t first = 0; first < last; first += *args.stride) windows.push_back(first);
   windows.push_back(last);
   return {&stream, std::move(windows), length, trained.tokenizer.lengths(), true};
 }
@@ -84,7 +86,7 @@ std::string json_of(const EvalArguments& args, const Trained& trained, const mod
                                       {"tokens", set.stream->size()},
                                       {"windows", set.windows.size()},
                                       {"sequence", set.length},
-                                      {"stride", args.stride > 0 ? args.stride : set.length}};
+                                      {"stride", args.stride.value_or(set.length)}};
   return object.dump() + "\n";
 }
 
@@ -158,7 +160,7 @@ std::string eval_images(const EvalArguments& args, int threads, const Show& show
   const TrainedClassifier trained = load_trained_classifier(args.run);
   if (args.field != "text") throw Error(Fault::usage, "--field is for language models; leave it out for images");
   if (args.tokens > 0) throw Error(Fault::usage, "--tokens is for language models; leave it out for images");
-  if (args.stride > 0) throw Error(Fault::usage, "--stride is for language models; leave it out for images");
+  if (args.stride) throw Error(Fault::usage, "--stride is for language models; leave it out for images");
   data::ImageSpec spec;
   spec.path = args.data;
   spec.cache = data::default_cache();
@@ -212,9 +214,7 @@ void add_task_options(CLI::App& verb, TaskArguments& args) {
                   "Ask only the first items of a benchmark, or of each of its subjects; 0 means all (default: 0)")
       ->type_name("NUMBER")
       ->needs(tasks);
-  verb.add_option("--seed", args.asked.seed, "Seed by which the examples are drawn (default: 0)")
-      ->type_name("NUMBER")
-      ->needs(tasks);
+  add_seed(verb, args.asked.seed, "Seed by which the examples are drawn (default: 0)").needs(tasks);
   verb.add_option("--out", args.out, "Folder for results.json and samples.jsonl; the same command again continues there")
       ->type_name("FOLDER")
       ->needs(tasks);

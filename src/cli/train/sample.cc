@@ -164,8 +164,7 @@ void add_sample(CLI::App& app, Verb& chosen) {
   verb.add_option("--top_p", args->sampling.top_p,
                   "Keep the smallest set of tokens with at least this probability; valid: (0, 1] (default: 1)")
       ->type_name("NUMBER");
-  verb.add_option("--seed", args->sampling.seed, "Seed of the first text; each further text adds 1 (default: 0)")
-      ->type_name("NUMBER");
+  add_seed(verb, args->sampling.seed, "Seed of the first text; each further text adds 1 (default: 0)");
   verb.add_option("--count", args->count, "Number of texts, separated by a line --- (default: 1)")->type_name("NUMBER");
   verb.add_option("--threads", args->threads, "Threads; 0 means one per core, for small models one (default: 0)")
       ->type_name("NUMBER");

@@ -166,7 +166,8 @@ int run(TrainArguments& args, const CLI::App& verb) {
   }
   if (!args.data.empty()) args.overrides.emplace_back("data.path", fmt::format("{}", fmt::join(args.data, ",")));
   if (args.resume && args.out.empty()) throw Error(Fault::usage, "--resume needs --out, the directory of the run to continue");
-  if (!args.dry_run && (args.world != 0 || !args.hardware.empty())) {
+  const bool world = verb.count("--world") > 0;
+  if (!args.dry_run && (world || !args.hardware.empty())) {
     throw Error(Fault::usage, "--world and --hardware are for --dry-run; a run has the ranks that it is started with");
   }
   const ranks::Place place = ranks::find_place();
@@ -179,9 +180,9 @@ int run(TrainArguments& args, const CLI::App& verb) {
     }
     const run::RunConfig config = config_of(args, place);
     check_task(config);
-    const bool elsewhere = args.world != 0 || !args.hardware.empty();
+    const bool elsewhere = world || !args.hardware.empty();
     const std::vector<std::string> lines =
-        elsewhere ? on_paper(config, args.world == 0 ? 1 : args.world, args.hardware) : banner(config, nullptr);
+        elsewhere ? on_paper(config, world ? args.world : 1, args.hardware) : banner(config, nullptr);
     for (const std::string& line : lines) base::print(line + "\n");
     return 0;
   }

@@ -18,7 +18,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace cautious::cli {
 
@@ -45,6 +46,9 @@ bool classifies_images(const std::string& run);
 
 // Sets the threads for all that follows; 0 is one per core. Returns their number.
 int use_threads(int wanted);
+
+// The option --seed; a seed that is negative or not a number is an Error.
+CLI::Option& add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& help);
 
 // Called with what is being done and how far it is.
 using Show = std::function<void(const std::string& what, double fraction)>;
