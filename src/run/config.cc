@@ -186,10 +186,23 @@ std::int64_t parameters_of(const RunConfig& config) {
   return static_cast<std::int64_t>(count);
 }
 
+int moments_of(const Rule& rule) {
+  return std::visit([]<class R>(const R&) { return CAUTIOUS_ISA::moments_of<R, float>(); }, rule);
+}
+
+double moment_bytes(const RunConfig& config) {
+  const Routing routing = routing_of(config);
+  double count = 0;
+  for (const model::Shape& shape : parameter_shapes(config)) {
+    count += moments_of(routing.groups[route(routing, shape.name, shape.sides)].recipe.rule) * entries(shape);
+  }
+  return count * (config.optimizer.options.moments == Element::bf16 ? 2 : 4);
+}
+
 double parameter_bytes(const RunConfig& config) {
   const bool adapted = config.task != TaskKind::image && config.lora.rank > 0;
   const double frozen = adapted ? 4 * static_cast<double>(size_of(config.model.shape, 1, 1, false).parameters) : 0;
-  return frozen + 16 * static_cast<double>(parameters_of(config));
+  return frozen + 8 * static_cast<double>(parameters_of(config)) + moment_bytes(config);
 }
 
 std::int64_t units_per_step(const RunConfig& config) {

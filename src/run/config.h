@@ -172,7 +172,10 @@ std::vector<ConfigKey> config_keys(const RunConfig& config);
 // What follows from the configuration. Parameters are those that are trained.
 std::vector<model::Shape> parameter_shapes(const RunConfig& config);
 std::int64_t parameters_of(const RunConfig& config);
-// Bytes of what is trained with its gradients and two moments, and of a model that is frozen under adapters.
+// How many numbers the rule keeps for each parameter.
+int moments_of(const Rule& rule);
+// Bytes of all of these, and with them of what is trained, its gradients, and a model that is frozen under adapters.
+double moment_bytes(const RunConfig& config);
 double parameter_bytes(const RunConfig& config);
 std::int64_t sequence_length(const RunConfig& config);  // of text
 // What the progress of a run counts: tokens or images per step.

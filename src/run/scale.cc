@@ -49,12 +49,11 @@ Hardware parse_hardware(std::string_view line) {
 
 Load load_of(const RunConfig& config, int ranks) {
   const bool half = config.train.precision == Precision::bf16 || config.train.precision == Precision::bf16_stochastic;
-  const bool moment_half = config.optimizer.options.moments == Element::bf16;
   const std::int64_t chunk = std::max<std::int64_t>(1, config.train.batch_size / config.train.grad_accum / ranks);
   Load load;
   load.parameters = static_cast<double>(parameters_of(config));
   load.weight_bytes = load.gradient_bytes = half ? 2 : 4;
-  load.state_bytes = (moment_half ? 4 : 8) + (config.train.precision == Precision::bf16 ? 2 : 0);
+  load.state_bytes = moment_bytes(config) / load.parameters + (config.train.precision == Precision::bf16 ? 2 : 0);
   if (config.task == TaskKind::image) {
     const model::ImageModelSize size = size_of(config.model.image, chunk);
     load.activation_bytes = static_cast<double>(size.activation_bytes);

@@ -32,6 +32,26 @@ class TrainProgram(unittest.TestCase):
         self.assertIn("34.6 GiB", lines["memory"])  # 16 bytes each
         self.assertIn("46.4B in ", lines["tokens"])
 
+    def test_the_banner_tells_what_is_not_usual_and_what_is_kept(self):
+        def lines(*more):
+            done = run("train", "--preset", "nano-300k", "--dry-run", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = dict(line.split(None, 1) for line in done.stdout.splitlines())
+            return found["optimizer"], found["memory"].split(";")[0]
+
+        for more, optimizer, kept in (
+                (["--optimizer.name=sgd"], "sgd decay=decoupled weight_decay=0.0001 lr=0.5 cosine",
+                 "2.5 MiB parameters and gradients"),
+                (["--optimizer.name=lion"], "lion beta2=0.95 decay=decoupled weight_decay=0.1 lr=0.001 cosine",
+                 "3.8 MiB parameters, gradients and one moment"),
+                (["--optimizer.moments=bf16", "--optimizer.decay=cautious"],
+                 "adamw beta2=0.95 decay=cautious weight_decay=0.1 lr=0.005 cosine",
+                 "3.8 MiB parameters, gradients and two moments"),
+                (["--optimizer.name=muon", "--optimizer.steps=3"],
+                 "muon nesterov=on steps=3 scale=rms decay=decoupled weight_decay=0.1 lr=0.01 cosine",
+                 "3.9 MiB parameters, gradients and one moment (two moments outside the matrices)")):
+            self.assertEqual(lines(*more), (optimizer, kept))
+
     def test_recomputation_saves_activations(self):
         def activations(*more):
             words = run("train", "--preset", "gemma-111m", "--dry-run", *more).stdout.split("two moments; ")[1].split()

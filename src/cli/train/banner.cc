@@ -1,5 +1,6 @@
 // What the verbs of cautious-train share, and the banner of a run.
 #include <algorithm>
+#include <array>
 #include <thread>
 
 #include <ATen/Parallel.h>
@@ -9,6 +10,7 @@
 
 #include <cautious/error.h>
 
+#include "base/fields.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -19,6 +21,7 @@
 #include "cli/program.h"
 #include "cli/train/train.h"
 #include "run/checkpoint.h"
+#include "run/config_table.h"
 #include "run/provenance.h"
 #include "run/scale.h"
 #include "train/run.h"
@@ -80,7 +83,7 @@ Described described_image(const run::RunConfig& config, std::int64_t chunk) {
           parameters_text(size.parameters),
           fmt::format("{} images", config.train.batch_size),
           size.flops_per_image,
-          static_cast<double>(size.parameter_bytes),
+          run::parameter_bytes(config),
           static_cast<double>(size.activation_bytes),
           vit ? reached_at(vit->width) : kConvolutions};
 }
@@ -158,10 +161,29 @@ TrainedClassifier load_trained_classifier(const std::string& run) {
 
 namespace {
 
-// "adamw: adam beta1=...", where the name says more than the rule's.
+// As parse_recipe() reads it: the decay, how much, and what differs from the defaults.
 std::string optimizer_text(const run::RunConfig::Optimizer& optimizer) {
-  const std::string recipe = to_string(optimizer.recipe);
-  return optimizer.name == cautious::name_of(optimizer.recipe.rule) ? recipe : fmt::format("{}: {}", optimizer.name, recipe);
+  Recipe usual = recipe(optimizer.name);
+  set(usual, "decay", cautious::name_of(optimizer.recipe.decay));
+  const std::vector<FieldInfo> defaults = fields(usual);
+  std::vector<FieldInfo> told;
+  for (const FieldInfo& field : fields(optimizer.recipe)) {
+    const bool usual_value = std::ranges::find_if(defaults, [&](const FieldInfo& one) {
+                               return one.name == field.name && one.value == field.value;
+                             }) != defaults.end();
+    if (!usual_value || field.name == "decay" || field.name == "weight_decay") told.push_back(field);
+  }
+  return fmt::format("{} {}", optimizer.name, base::to_line(told));
+}
+
+// What is kept in memory beside the activations: "parameters, gradients and one moment".
+std::string kept_text(const run::RunConfig& config) {
+  constexpr std::array<std::string_view, 3> kCounts{"", "one moment", "two moments"};
+  const auto text = [&](const Recipe& recipe) { return kCounts[static_cast<std::size_t>(run::moments_of(recipe.rule))]; };
+  const std::string_view own = text(config.optimizer.recipe), rest = text(config.optimizer.rest);
+  if (run::moments_of(config.optimizer.recipe.rule) == 0) return "parameters and gradients";
+  const bool two_rules = run::works_on_matrices(config.optimizer.recipe.rule) && rest != own;
+  return fmt::format("parameters, gradients and {}{}", own, two_rules ? fmt::format(" ({} outside the matrices)", rest) : "");
 }
 
 // What is trained and how long, wherever that is.
@@ -220,10 +242,10 @@ std::vector<std::string> banner(const run::RunConfig& config, const train::RunPl
   const double seconds = units * model.flops_per_unit / (gflops * 1e9 * model.reached);
   const double available = base::memory_available();
   std::vector<std::string> lines = description(config, data);
-  lines.push_back(line("memory", fmt::format("{} parameters, gradients and two moments; {} activations{}; {} available{}",
-                                             bytes(model.parameter_bytes), bytes(model.activation_bytes),
-                                             config.model.recompute ? " with recomputation" : "", bytes(available),
-                                             memory_advice(config, available))));
+  lines.push_back(
+      line("memory", fmt::format("{} {}; {} activations{}; {} available{}", bytes(model.parameter_bytes), kept_text(config),
+                                 bytes(model.activation_bytes), config.model.recompute ? " with recomputation" : "",
+                                 bytes(available), memory_advice(config, available))));
   lines.push_back(
       line("machine", fmt::format("{}, {} of {} cores, {}", here.cpu, config.train.threads, here.cores, blas_text())));
   lines.push_back(line("time", fmt::format("about {}: {:.0f} GFLOP/s in matrix products, {:.0f}% of that in training",
