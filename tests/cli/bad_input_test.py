@@ -271,7 +271,7 @@ class BadInput(unittest.TestCase):
                         safetensors('{"x":{"dtype":"F99","shape":[1],"data_offsets":[0,8]}}', bytes(8)),
                         safetensors("[" * 100000), safetensors("not json"), safetensors('{"a\\nb":1}')):
             self.refused_trace([], content)
-        self.refused_trace(["not a safetensors file"], b"Some plain text, a few words long.\n")
+        self.refused_trace(["trace.safetensors: not a safetensors file\n"], b"Some plain text, a few words long.\n")
         self.trace.unlink()
         self.refused_replay(DATA, [str(self.trace)], *ADAMW)
         self.trace.mkdir()

@@ -32,9 +32,8 @@ TEST(SafetensorsMalformed, Length) {
   expect_refused("", "0 bytes are too short");
   expect_refused("1234567", "7 bytes are too short");
   expect_refused(std::string(8, '\0'), "the header begins with '', not with '{'");
-  expect_refused(std::string(8, '\xff'),
-                 "not a safetensors file: the header's length is 18446744073709551615; at most 100000000");
-  expect_refused(std::string("\x01\xe1\xf5\x05\0\0\0\0", 8) + "{}", "the header's length is 100000001; at most");
+  expect_refused(std::string(8, '\xff'), "not a safetensors file");
+  expect_refused(std::string("\x01\xe1\xf5\x05\0\0\0\0", 8) + "{}", "not a safetensors file");
   expect_refused(std::string("\x03\0\0\0\0\0\0\0", 8) + "{}", "the header's length is 3, but only 2 bytes follow");
 }
 
