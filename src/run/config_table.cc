@@ -106,7 +106,7 @@ void add_train(std::vector<Key>& keys, const RunConfig& config) {
             Field{"threads", &T::threads, Range{0, 1024, false, false},
                   "of each rank; 0: as many as there are cores, shared by the ranks of a machine"},
             Field{"timeout", &T::timeout, Range{1, 1e6, false, false},
-                  "seconds after which a rank that is not heard of, or does nothing, ends the run"},
+                  "seconds after which a rank that is not heard from, or does nothing, ends the run"},
             Text{"device", &T::device, "auto, cpu, cuda, cuda:N, lazy",
                  "auto: a GPU that is there; of several, the ranks of a machine have one each"},
             Choice{"precision", &T::precision,
@@ -134,7 +134,7 @@ void add_records(std::vector<Key>& keys, const RunConfig& config) {
       keys, config, "checkpoint", [](auto& c) -> auto& { return c.checkpoint; });
   checkpoint.add(Field{"every", &C::every, kEvery, "steps; 0: at the end only"},
                  Field{"minutes", &C::minutes, Range{0, 1e6, false, false},
-                       "also when this many have passed since the last; 0: no matter how long it takes"},
+                       "also when this many have passed since the last; 0: never by the clock"},
                  Field{"keep", &C::keep, kCount, "how many of the newest are kept"},
                  Flag{"best", &C::best, "also save and keep the one with the best validation, as checkpoints/best"});
 }
@@ -152,7 +152,7 @@ void add_log(std::vector<Key>& keys, const RunConfig& config) {
   if (config.task == TaskKind::image) return;
   log.add(
       Text{"prompt", &L::prompt, "a text", "that the model continues after every evaluation, for metrics.jsonl and the report"},
-      Field{"prompt_tokens", &L::prompt_tokens, kCount, "at most so many are made of it"});
+      Field{"prompt_tokens", &L::prompt_tokens, kCount, "at most this many tokens are generated"});
 }
 
 void clear_rivals(RunConfig& config, std::string_view name) {
