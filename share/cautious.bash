@@ -8,9 +8,12 @@ _cautious_table=(
 )
 _cautious() {
   local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]} verb= front= key names i
-  # bash splits --key=value at the '=', zsh does not
+  # bash splits --key=value at the '=', and also --option key=value,key=value; zsh does not
   if [[ $word == "=" ]]; then word=
-  elif [[ $option == "=" ]]; then option=${COMP_WORDS[COMP_CWORD-2]}
+  elif [[ $option == "=" ]]; then
+    for ((i = COMP_CWORD; i > 1; i -= 2)); do [[ ${COMP_WORDS[i-1]} == "=" ]] || break; done
+    option=${COMP_WORDS[i]}
+    [[ $option == -* ]] || option=${COMP_WORDS[i-1]}
   elif [[ $word == --*=* ]]; then option=${word%%=*} front=${word%%=*}= word=${word#*=}
   fi
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -27,7 +30,6 @@ _cautious() {
     names=${_cautious_table[$verb OPTIONS]-}
     if [[ $word == --*.* && ( $verb == train || $verb == finetune || $verb == compare ) ]]; then
       names=${_cautious_table[KEYS]-}
-      compopt -o nospace 2>/dev/null
     fi
   else
     names="${_cautious_table[$verb VERBS]-} ${_cautious_table[$verb ARGUMENT]-}"
@@ -42,6 +44,7 @@ _cautious() {
   if [[ $names == *@file* ]]; then COMPREPLY+=($(compgen -P "$front" -f -- "$word"))
   elif [[ $names == *@dir* ]]; then COMPREPLY+=($(compgen -P "$front" -d -- "$word"))
   fi
+  [[ $names == *= || $names == *"= "* ]] && compopt -o nospace 2>/dev/null
   [[ $names == *@[fd]i* ]] && compopt -o filenames 2>/dev/null
   return 0
 }

@@ -2,6 +2,7 @@
 
 usage: manual.py PROGRAM OUT    writes OUT/man1/cautious.1, OUT/man1/cautious-VERB.1 of every verb, and OUT/cautious.bash
 """
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -95,8 +96,8 @@ def column(text):
 class Values:
     """What can stand behind an option or as an argument: names, and @file or @dir."""
 
-    def __init__(self, program, helps):
-        self.program, self.sets = program, {}
+    def __init__(self, program, helps, keys):
+        self.program, self.keys, self.sets = program, keys, {}
         for line in program.says("data", "list").split("\n")[1:-1]:
             name, content = line.split()[:2]
             self.sets.setdefault(content, []).append(name)
@@ -118,6 +119,9 @@ class Values:
         return result
 
     def of(self, value, meaning):
+        if value.startswith("KEY=VALUE"):
+            listed = ", ".join(re.findall(r"valid: (.*)", " ".join(meaning.split()))).split(", ")
+            return [f"{key[2:]}=" for key in self.keys for name in listed if fnmatch.fnmatch(key[2:], name)] + ["@list"]
         names = self.of_meaning(meaning) or value.split("|") * ("|" in value)
         if not names and ("preset of cautious train" in meaning or value == "NAMES" and meaning.startswith("Models")):
             names = self.presets
@@ -157,7 +161,7 @@ def place(valid):
 
 
 def completion(program, helps, settings):
-    values, table = Values(program, helps), {}
+    values, table = Values(program, helps, settings), {}
     for verb, told in helps.items():
         if told.verbs():
             table[f"{verb} VERBS"] = told.verbs()

@@ -112,6 +112,10 @@ class Manual(unittest.TestCase):
         self.assertEqual(self.tab("cautious train --data.tokenizer=gpt"), ["gpt2-bpe"])
         self.assertEqual(self.tab("cautious eval runs/a --tasks piqa,hel"), ["piqa,hellaswag"])
         self.assertEqual(self.tab("cautious finetune sto"), ["stories15m"])
+        self.assertEqual(self.tab("cautious train --resume --change train.st"), ["train.steps="])
+        self.assertEqual(self.tab("cautious train --resume --change=schedule.ki"), ["schedule.kind="])
+        self.assertEqual(self.tab("cautious train --change train.steps=9,train.threads=2,optimizer.l"), ["2,optimizer.lr="])
+        self.assertEqual(self.tab("cautious finetune --change model.la"), [])  # is not one of those that can change
 
     def test_files_where_a_path_is_expected(self):
         files = ["plan.toml", "plans/", "moby.txt"]

@@ -199,7 +199,8 @@ void add_run_options(CLI::App& verb, TrainArguments& args) {
   verb.add_option("--out", args.out, "Directory of the run; created, never overwritten")->type_name("DIR");
   verb.add_flag("--resume", args.resume, "Continue the run in --out as if it had never stopped");
   verb.add_option("--change", args.changes,
-                  "With --resume: go on with another length, threads, schedule, ...; recorded in log.txt")
+                  fmt::format("With --resume: continue with other values, which log.txt records; valid: {}",
+                              base::join(train::changeable_keys())))
       ->delimiter(',')
       ->type_name("KEY=VALUE,...");
   verb.add_flag("--dry-run", args.dry_run, "Print sizes, operations, memory and time; nothing is allocated or written");
