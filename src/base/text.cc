@@ -144,6 +144,10 @@ std::vector<Setting> settings_of(std::string_view what, std::string_view line, s
 std::string join(Names names) { return fmt::format("{}", fmt::join(names, ", ")); }
 std::string join(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string_view closest(std::string_view value, Names choices) {
   const std::string wanted = lower(value.substr(0, 80));
   std::string_view best;

@@ -54,6 +54,9 @@ std::vector<Setting> settings_of(std::string_view what, std::string_view line, s
 std::string join(Names names);
 std::string join(const std::vector<std::string>& names);
 
+// "1 seed", "2 seeds".
+std::string counted(std::size_t count, std::string_view noun);
+
 // The choice that was probably meant; empty if none is close.
 std::string_view closest(std::string_view value, Names choices);
 

@@ -124,10 +124,10 @@ Plan plan_of(const Comparison& c, const std::string& trained, Overrides base) {
   Plan plan;
   plan.title = fmt::format("Does cautious weight decay help {}?", proper_name(c.optimizer));
   plan.about = fmt::format(
-      "{}. Plain decay and CWD are each taken at the lambda that is best on {} tuning seeds, which "
+      "{}. Plain decay and CWD are each taken at the lambda that is best on {}, which "
       "are not judged; both may choose no decay. At CWD's lambda, shuffled decays as many weights of each size as CWD would, "
       "whatever their direction, and opposed decays exactly those that CWD spares.",
-      trained, c.tune_seeds);
+      trained, base::counted(c.tune_seeds, "tuning seed"));
   plan.base = std::move(base);
   plan.grid = grid_of(c, 1);
   plan.seeds.resize(c.seeds);

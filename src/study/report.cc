@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/page.h"
 #include "study/claims.h"
 #include "study/progress.h"
@@ -77,12 +78,13 @@ std::string status_line(const Results& results) {
   for (const FinishedRun& run : results.runs) {
     if (run.status != RunStatus::left_out && folders.insert(run.run.folder).second) ++counts[run.status];
   }
-  std::string text = fmt::format("{} of {} runs done", counts[RunStatus::done], folders.size());
+  std::string text = fmt::format("{} of {} done", counts[RunStatus::done], base::counted(folders.size(), "run"));
   for (const auto& [status, count] : counts) {
     if (status != RunStatus::done && count > 0) text += fmt::format(", {} {}", count, word_of(status));
   }
-  text += fmt::format("; {} arms, {} seeds", results.plan.arms.size(), results.plan.seeds.size());
-  if (!results.plan.tune_seeds.empty()) text += fmt::format(" and {} tuning seeds", results.plan.tune_seeds.size());
+  text +=
+      fmt::format("; {}, {}", base::counted(results.plan.arms.size(), "arm"), base::counted(results.plan.seeds.size(), "seed"));
+  if (!results.plan.tune_seeds.empty()) text += " and " + base::counted(results.plan.tune_seeds.size(), "tuning seed");
   const bool ended = counts[RunStatus::waiting] + counts[RunStatus::running] == 0;
   return ended ? text + "." : text + ". The study has not ended: everything below is provisional.";
 }

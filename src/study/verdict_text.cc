@@ -144,9 +144,8 @@ std::string decay_text(const Results& results, const Verdict& verdict, const Con
     case Outcome::same:
       if (!without_decay(result.point_a)) return "Whether weight decay matters here cannot be told: " + result.sentence;
       return fmt::format(
-          "Weight decay does not help here: on the tuning seeds {} was best without it, so there is nothing that "
-          "a mask could improve",
-          result.contrast.a);
+          "Weight decay did not help on the {}: {} was best without it, so there is nothing that a mask could improve",
+          base::counted(results.plan.tune_seeds.size(), "tuning seed"), result.contrast.a);
     case Outcome::open:
     case Outcome::edge:
       return fmt::format("Whether weight decay matters here is open: {}; {}", difference,
@@ -198,8 +197,8 @@ bool chose(const Results& results) {
 std::string choice_text(const Results& results, const Measure& measure) {
   const std::size_t count = results.plan.tune_seeds.size();
   if (count == 0 || !chose(results)) return "";
-  return fmt::format("Each arm is judged at the point with the lowest mean {} on {} tuning {}, on which nothing is judged",
-                     measure.head(), count, count == 1 ? "seed" : "seeds");
+  return fmt::format("Each arm is judged at the point with the lowest mean {} on {}, on which nothing is judged",
+                     measure.head(), base::counted(count, "tuning seed"));
 }
 
 std::string words_of(const Results& results, const Verdict& verdict, const ContrastResult& result) {

@@ -187,6 +187,12 @@ TEST_F(WholeFiles, EndInTheirLastBytes) {
   EXPECT_EQ(read_end(directory_, 3), "");
 }
 
+TEST(Counted, OneHasNoPlural) {
+  EXPECT_EQ(base::counted(1, "tuning seed"), "1 tuning seed");
+  EXPECT_EQ(base::counted(0, "seed"), "0 seeds");
+  EXPECT_EQ(base::counted(21, "seed"), "21 seeds");
+}
+
 TEST(QuotedText, OfOthersStaysOnOneLine) {
   EXPECT_EQ(in_quotes("a\nb\x7f"), "'a\\x0ab\\x7f'");
   const std::string letters(79, 'a');
