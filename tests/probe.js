@@ -41,6 +41,13 @@ addEventListener("load", () => {
     page_width: document.documentElement.scrollWidth, window_width: document.documentElement.clientWidth,
   };
 
+  // What stands beside each name of the legend: nothing beside that of x, a ring beside a series of single points.
+  found.swatches = all("#figure-sweep_weight_decay .u-legend tr").filter(visible).map((row) => {
+    const swatch = row.querySelector(".u-marker"), shape = getComputedStyle(swatch);
+    const kind = !visible(swatch) ? "none" : shape.width === shape.height && shape.borderRadius === "50%" ? "ring" : "line";
+    return [row.querySelector(".u-label").textContent, kind];
+  });
+
   const soon = () => new Promise((done) => setTimeout(done, 200));
   async function play() {
     const chart = document.querySelector("#figure-training_loss"), over = chart.querySelector(".u-over");

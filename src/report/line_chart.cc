@@ -22,7 +22,7 @@ constexpr double kSwatch = 30, kSwatchGap = 7, kEntryGap = 24, kLegendRow = 19, 
 struct LegendEntry {
   std::string name;
   std::size_t colour = 0;
-  bool markers = false;
+  bool markers = false, line = false;
 };
 
 struct PlacedEntry {
@@ -78,10 +78,11 @@ std::vector<LegendEntry> legend_entries(const LineChart& chart, const ChartPlot&
     const auto known = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return same_style(e, series); });
     const auto n = static_cast<std::size_t>(known - entries.begin());
     if (known == entries.end()) {
-      entries.push_back({series.name, series.colour, series.markers});
+      entries.push_back({.name = series.name, .colour = series.colour, .markers = series.markers});
       drawn.push_back(false);
     }
     if (!plot.series[i].runs.empty()) drawn[n] = true;
+    if (series.x.size() > 1) entries[n].line = true;
   }
   for (std::size_t i = 0; i < entries.size() && !plot.empty(); ++i) {
     if (!drawn[i]) entries[i].name += " (no data)";
@@ -142,7 +143,7 @@ void draw_legend(Svg& svg, const std::vector<LegendEntry>& entries, SvgPoint lef
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const LegendEntry& entry = entries[i];
     SvgPoint at{left_top.x + legend.entries[i].at.x, left_top.y + legend.entries[i].at.y};
-    draw_line(svg, style_class("line", entry.colour), at, {at.x + kSwatch, at.y});
+    if (entry.line || !entry.markers) draw_line(svg, style_class("line", entry.colour), at, {at.x + kSwatch, at.y});
     if (entry.markers) draw_markers(svg, {{at.x + kSwatch / 2, at.y}}, entry.colour, 4);
     at = {at.x + kSwatch + kSwatchGap, at.y + kNameSize * 0.36};
     for (const std::string& line : legend.entries[i].lines) {

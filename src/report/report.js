@@ -38,18 +38,23 @@
     return made;
   }
 
+  function has_points(series) {
+    return series.y.some((y) => y !== null);
+  }
+
   // Every series of the chart is three of uPlot's where it has a band: the line and the two edges between which is the band.
   function lines(chart) {
-    const drawn = [{ label: chart.x_label, value: (_, x) => short(x) }], bands = [], tables = [], owner = [-1];
-    for (const one of chart.series) {
+    const drawn = [{ label: chart.x_label, class: "axis", value: (_, x) => short(x) }], bands = [], tables = [], owner = [-1];
+    for (const one of chart.series.filter(has_points)) {
       const colour = style("--s" + one.colour), dash = style("--d" + one.colour);
       const columns = [one.x, one.y], place = drawn.length;
       // Series of one name and style have one place in the legend, which hides and shows them all.
       const first = drawn.findIndex((other) => other.label === one.name && other.stroke === colour);
+      const single = one.x.length === 1;
       drawn.push({
-        label: one.name, class: first < 0 ? undefined : "edge", stroke: colour, width: 1.9, value: (_, y) => short(y),
-        dash: dash === "" ? undefined : dash.split(/\s+/).map(Number),
-        points: { show: one.markers || one.x.length === 1, size: one.x.length === 1 ? 10 : 7, fill: one.x.length === 1 ? style("--ground") : colour },
+        label: one.name, class: first >= 0 ? "edge" : single ? "point" : undefined, stroke: colour, width: 1.9,
+        value: (_, y) => short(y), dash: dash === "" ? undefined : dash.split(/\s+/).map(Number),
+        points: { show: one.markers || single, size: single ? 10 : 7, fill: single ? style("--ground") : colour },
       });
       owner.push(first < 0 ? place : first);
       if (one.low && one.high) {
@@ -98,10 +103,6 @@
     };
   }
 
-  function has_points(chart) {
-    return chart.series.some((one) => one.y.some((y) => y !== null));
-  }
-
   let undo = [];
   function draw_all() {
     for (const clear of undo) clear();
@@ -110,7 +111,7 @@
       const data = figure.querySelector("script.chart");
       if (!data) continue;
       const chart = JSON.parse(data.textContent);
-      if (has_points(chart)) undo.push(draw(figure, chart));
+      if (chart.series.some(has_points)) undo.push(draw(figure, chart));
     }
   }
 

@@ -15,6 +15,7 @@
 namespace cautious::study {
 namespace {
 
+constexpr const char* kJudged = "judged";  // a series of marks
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 std::string at_the_end(const Measure& measure) {
@@ -68,11 +69,33 @@ double seeds_apart(const Results& results) {
   return count > 0 ? sum / count : 0;
 }
 
+// A point of its own where another series has one is not seen, so it has no place in the legend either.
+void leave_out_covered(report::LineChart& chart) {
+  const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); };
+  const auto covers = [&](const report::ChartSeries& other, const report::ChartSeries& one) {
+    if (&other == &one) return false;
+    for (std::size_t i = 0; i < other.x.size(); ++i) {
+      if (near(other.x[i], one.x[0]) && near(other.y[i], one.y[0])) return true;
+    }
+    return false;
+  };
+  for (std::size_t i = 0; i < chart.series.size();) {
+    const report::ChartSeries& one = chart.series[i];
+    const bool single = one.x.size() == 1 && one.name != kJudged;
+    const bool covered = single && std::ranges::any_of(chart.series, [&](const auto& other) { return covers(other, one); });
+    if (covered) {
+      chart.series.erase(chart.series.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
+    }
+  }
+}
+
 // One mark of each arm that was tuned, all of one name and style, so that they share an entry of the legend; other arms have no
 // other marks.
 report::ChartSeries judged_mark(const Results& results, const Arm& arm, std::size_t number, double x, double loss) {
   report::ChartSeries mark;
-  mark.name = was_tuned(results, arm) ? "judged" : arm.name;
+  mark.name = was_tuned(results, arm) ? kJudged : arm.name;
   mark.colour = was_tuned(results, arm) ? 6 : number;
   mark.x = {x};
   mark.y = {loss};
@@ -167,6 +190,7 @@ report::Figure sweep_figure(const Results& results, const std::string& key, cons
       }
     }
   }
+  leave_out_covered(chart);
   chart.description = words.empty() ? "No arm is judged yet." : words + ".";
   std::string caption = chart.description + apart_text(results, apart);
   const auto several = [&](const Arm& arm) { return axes_of(results.plan, arm).size() > 1; };
@@ -275,6 +299,7 @@ report::Figure amounts_figure(const Results& results) {
     chart.series.push_back(std::move(series));
   }
   chart.series.insert(chart.series.end(), marks.begin(), marks.end());
+  leave_out_covered(chart);
   return {"amounts", std::move(chart),
           "Arms on one curve differ by how much they decay; an arm below the others' curve decays better." +
               apart_text(results, apart)};

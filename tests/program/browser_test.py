@@ -60,6 +60,10 @@ class Browser(PageTest):
     def test_a_click_on_a_name_hides_its_line(self):
         self.assertEqual(self.probe("light")["hidden"], [False, True])
 
+    def test_the_legend_shows_what_is_drawn(self):
+        self.assertEqual(self.probe("light")["swatches"],
+                         [["weight_decay", "none"], ["plain", "line"], ["cwd", "line"], ["judged", "ring"]])
+
     def test_legible_in_both_schemes(self):
         for scheme in SCHEMES:
             with self.subTest(scheme):

@@ -55,6 +55,16 @@ TEST(LineChart, WithoutDataSaysSo) {
   EXPECT_EQ(count(one_gone, ">gone (no data)</text>"), 1u);
 }
 
+TEST(LineChart, LegendOfSinglePointsHasNoLine) {
+  LineChart chart = chart_of({series("line", {0, 1, 2}, {1, 2, 3}), series("point", {1}, {1})});
+  chart.series[1].markers = true;
+  chart.series[1].colour = 1;
+  const std::string svg = to_svg(chart);
+  EXPECT_EQ(count(svg, ">point</text>"), 1u);
+  EXPECT_EQ(count(svg, "class=\"line s0\""), 2u);  // in the plot and in the legend
+  EXPECT_EQ(count(svg, "class=\"line s1\""), 0u);
+}
+
 TEST(LineChart, DrawsBandsMarkersAndSinglePoints) {
   LineChart chart = chart_of({series("a", {1, 2, 3, 4, 5}, {1, 2, kNan, 4, kNan})});
   chart.series[0].low = {0, 1, 1, -1, 1};

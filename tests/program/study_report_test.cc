@@ -112,6 +112,15 @@ TEST_F(StudyReport, ThePageNeedsNothingElse) {
   EXPECT_EQ(html.find(directory_.string()), html.npos);
 }
 
+// No decay is a point of plain's curve too.
+TEST_F(StudyReport, LegendsLeaveOutWhatIsNotSeen) {
+  write_report_of(directory_);
+  const std::string amounts = content(directory_ / "figures" / "amounts.svg");
+  for (const char* const name : {">plain</text>", ">cwd</text>", ">judged</text>"}) EXPECT_EQ(count(amounts, name), 1u) << name;
+  EXPECT_EQ(count(amounts, ">none</text>"), 0u);
+  EXPECT_NE(amounts.find("none: 2.5000 to 2.5000 at 0 to 0. "), amounts.npos);
+}
+
 TEST_F(StudyReport, TextOfThePlanIsText) {
   const std::string html = page();
   EXPECT_NE(html.find("<h1>Does &lt;CWD&gt; help &amp; how?</h1>"), html.npos);
