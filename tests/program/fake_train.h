@@ -15,7 +15,7 @@
 
 namespace cautious::study {
 
-inline constexpr const char* kFakeTrain = R"(#!/bin/sh
+inline constexpr const char* kFakeTrain = R"sh(#!/bin/sh
 out= config= how=new
 while [ $# -gt 0 ]; do
   case $1 in --out) out=$2; shift;; --config) config=$2; shift;; --resume) how=resumed;; esac
@@ -52,7 +52,7 @@ esac
 sleep 0.2
 case $name in *weight_decay=0.5*) summary done 2;; *) summary done 2.5;; esac
 say end
-)";
+)sh";
 
 class FakeStudy : public RunFiles {
  protected:
