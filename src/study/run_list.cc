@@ -77,8 +77,10 @@ std::string number_text(double value) { return std::isnan(value) ? "-" : fmt::fo
 std::string status_of_run(const std::filesystem::path& run, bool begun) {
   if (base::DirectoryLock::is_held(run)) return "running";
   const auto summary = run / "summary.json";
-  if (const auto text = base::read_file_if_any(summary)) return outcome_of(*text, summary);
-  return begun ? "interrupted" : "not begun";
+  const auto text = base::read_file_if_any(summary);
+  std::string outcome = text ? outcome_of(*text, summary) : begun ? "interrupted" : "not begun";
+  const bool ended = outcome == "done" || outcome == "diverged";
+  return !ended && std::filesystem::exists(run / "failure.txt") ? "failed" : outcome;
 }
 
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) {
@@ -107,8 +109,10 @@ double ListedRun::last(const std::string& column) const {
 
 std::vector<ListedRun> runs_below(const std::filesystem::path& folder) {
   std::vector<ListedRun> runs;
-  for (const std::filesystem::path& path : run_folders(folder)) {
-    ListedRun run{.name = path.lexically_relative(folder).string(), .path = path, .status = "damaged"};
+  const bool is_run = std::filesystem::exists(folder / "config.toml");
+  for (const std::filesystem::path& path : is_run ? std::vector{folder} : run_folders(folder)) {
+    const std::string name = is_run ? directory_name(folder) : path.lexically_relative(folder).string();
+    ListedRun run{.name = name, .path = path, .status = "damaged"};
     try {
       run.rows = metrics_in(path);
       const run::RunConfig config = run::read_config({.files = {path / "config.toml"}, .preset = {}, .overrides = {}});

@@ -17,7 +17,7 @@ namespace cautious::study {
 struct ListedRun {
   std::string name;  // its path below the folder
   std::filesystem::path path;
-  std::string status;        // "running", "done", "stopped", "diverged", "interrupted", "not begun", "damaged"
+  std::string status;        // "running", "done", "stopped", "diverged", "failed", "interrupted", "not begun", "damaged"
   std::string trouble = {};  // why it is called damaged
   run::TaskKind task = run::TaskKind::text;
   std::int64_t steps = 0;  // of its whole length
@@ -34,6 +34,7 @@ std::string status_of_run(const std::filesystem::path& run, bool begun);
 // The directories below it that are runs, sorted; what is inside a run is not looked through. A folder that cannot be read is
 // an Error.
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder);
+// Of a folder that is a run itself, that one.
 std::vector<ListedRun> runs_below(const std::filesystem::path& folder);
 
 report::Table run_list_table(const std::vector<ListedRun>& runs);

@@ -73,6 +73,24 @@ TEST_F(RunList, SaysWhatEachIsAndInWhatTheyDiffer) {
   EXPECT_FALSE(json[1].contains("loss"));
 }
 
+TEST_F(RunList, OfARunItselfThatOne) {
+  write_run(directory_ / "a", {{"data.path", "gcide"}}, 2);
+  const std::vector<study::ListedRun> runs = study::runs_below(directory_ / "a");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].name, "a");
+  EXPECT_EQ(runs[0].status, "interrupted");
+}
+
+TEST_F(RunList, SaysWhatFailed) {
+  write_run(directory_ / "a", {{"data.path", "gcide"}}, 0);
+  write_run(directory_ / "b", {{"data.path", "gcide"}}, 2);
+  study::write_sample_summary(directory_ / "b", 2, "done");
+  for (const char* const run : {"a", "b"}) std::ofstream(directory_ / run / "failure.txt") << "no result\n";
+  const std::vector<study::ListedRun> runs = study::runs_below(directory_);
+  EXPECT_EQ(named(runs, "a").status, "failed");
+  EXPECT_EQ(named(runs, "b").status, "done");
+}
+
 TEST_F(RunList, SaysWhereTheModelsStart) {
   write_run(directory_ / "a", {{"data.path", "gcide"}}, 1);
   write_run(directory_ / "b", {{"data.path", "gcide"}, {"model.layers", "3"}, {"train.steps", "1144"}}, 1);
