@@ -29,10 +29,10 @@ constexpr std::size_t kManyDocuments = 20;
 
 // A file itself, a folder's files or those of a fetched known set, of which only a folder's count by their splits, if wanted.
 Layout layout_of_name(const std::string& name, const std::string& key, const Path& cache, bool by_split) {
-  if (name == kStandardInput)
-    throw Error(Fault::usage, fmt::format("{} is -, but standard input cannot be read again, as when a run continues; make a "
+  if (name == kStandardInput || name == "/dev/stdin")
+    throw Error(Fault::usage, fmt::format("{} is {}, but standard input cannot be read again, as when a run continues; make a "
                                           "file of it: cautious tokenize - --format text --tokenizer bytes --out data.tokens",
-                                          key));
+                                          key, name));
   std::error_code none;
   const auto status = std::filesystem::status(name, none);
   if (std::filesystem::is_directory(status)) return by_split ? layout_of(name) : Layout{files_below(name)};
@@ -214,6 +214,7 @@ CorpusParts parts_of(const std::vector<Layout>& layouts, const Files& held_out, 
 }
 
 Corpus open_whole(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
+  if (spec.field.empty()) throw Error(Fault::usage, "data.field is empty; give the name of a field, as in data.field=content");
   const std::vector<Layout> layouts = layouts_of(spec.path, "data.path", spec.cache, true);
   const Files training = joined(layouts, &Layout::train);
   Files held_out;
@@ -260,6 +261,15 @@ Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer, const Pro
   return corpus;
 }
 
+void check_length(const Corpus& corpus, std::int64_t length) {
+  base::with_context("the validation data, " + corpus.split, [&] { check_room(corpus.validation, length); });
+  for (std::size_t i = 0; i < corpus.shares.size(); ++i) {
+    const Share& share = corpus.shares[i];
+    check_room(share.train, length, fmt::format("{} (entry {} of data.path): its training text", share.name, i + 1));
+  }
+  if (corpus.shares.empty()) check_room(corpus.train, length, "the training text");
+}
+
 Stream open_stream(const CorpusSpec& spec, const Tokenizer& tokenizer, const Progress& progress) {
   const Files files = joined(layouts_of(spec.path, "--data", spec.cache, false), &Layout::train);
   return checked(Stream(pieces_of(files, spec, tokenizer, progress, "the model's tokenizer")),
@@ -274,6 +284,10 @@ std::filesystem::path default_cache() {
   if (home != nullptr && *home != '\0') return std::filesystem::path(home) / ".cache" / "cautious";
   throw Error(Fault::failure,
               "no folder for the cache: neither XDG_CACHE_HOME nor HOME is set; set data.cache or one of them to a folder");
+}
+
+std::filesystem::path cache_named(const std::string& name) {
+  return name.empty() ? default_cache() : std::filesystem::path(name);
 }
 
 }  // namespace cautious::data

@@ -46,11 +46,16 @@ struct Corpus {
 Corpus open_corpus(const CorpusSpec& spec, const Tokenizer& tokenizer,
                    const std::function<void(const std::string& what, double part)>& progress);
 
+// Whether every stream of it, each share's too, has room for a sequence of `length` tokens; otherwise an Error that names it.
+void check_length(const Corpus& corpus, std::int64_t length);
+
 // One stream of all of `path`, for `cautious eval`: errors speak of its --data and of the model's tokenizer.
 Stream open_stream(const CorpusSpec& spec, const Tokenizer& tokenizer,
                    const std::function<void(const std::string& what, double part)>& progress);
 
 // $XDG_CACHE_HOME/cautious or ~/.cache/cautious.
 std::filesystem::path default_cache();
+// The one that data.cache names; empty: the default.
+std::filesystem::path cache_named(const std::string& name);
 
 }  // namespace cautious::data

@@ -10,17 +10,6 @@
 #include "data/permutation.h"
 
 namespace cautious::data {
-namespace {
-
-void check_room(const Stream& stream, std::int64_t length) {
-  if (length < 1) throw Error(Fault::usage, fmt::format("a sequence of {} tokens; at least 1", length));
-  if (stream.size() > length) return;
-  throw Error(Fault::data, fmt::format("the stream has {} tokens, but sequences of {} need at least {}: give more text or a "
-                                       "smaller train.seq_len",
-                                       stream.size(), length, length + 1));
-}
-
-}  // namespace
 
 Stream::Stream(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {
   std::erase_if(pieces_, [](const Piece& piece) { return piece.first >= piece.last; });
@@ -103,6 +92,14 @@ void Stream::mask_beginnings(std::int64_t first, std::span<std::int64_t> target)
     auto next = std::lower_bound(documents.begin(), documents.end(), std::max(first, starts_[at]) + shift);
     for (; next != documents.end() && *next < std::min(piece.last, end + shift); ++next) mask(*next - shift);
   }
+}
+
+void check_room(const Stream& stream, std::int64_t length, const std::string& name) {
+  if (length < 1) throw Error(Fault::usage, fmt::format("a sequence of {} tokens; at least 1", length));
+  if (stream.size() > length) return;
+  throw Error(Fault::data, fmt::format("{} has {} tokens, but sequences of {} need at least {}: give more text or a smaller "
+                                       "train.seq_len",
+                                       name, stream.size(), length, length + 1));
 }
 
 // At least length - 1 tokens are left over, so that the offset moves every cut between windows.

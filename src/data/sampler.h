@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "data/tokens.h"
@@ -42,12 +43,15 @@ class Stream {
   std::int64_t size_ = 0;
 };
 
+// A stream with fewer than length + 1 tokens is an Error(Fault::data) with both numbers; `name` is what the user knows it as.
+void check_room(const Stream& stream, std::int64_t length, const std::string& name = "the stream");
+
 // Shuffled: an epoch cuts the stream into windows of T + 1 tokens that overlap by one, from an offset of its own below 2 T, and
 // visits each once in an order of its own (a keyed permutation; nothing is stored per window). What an epoch leaves out, fewer
 // than 2 T tokens at both ends together, another one has.
 class Sampler {
  public:
-  // A stream with fewer than length + 1 tokens is an Error(Fault::data) with both numbers.
+  // A stream that is too short is an Error of check_room().
   Sampler(const Stream& stream, std::int64_t length, std::uint64_t seed);
 
   void sequence(std::int64_t number, std::span<std::int64_t> tokens, std::span<std::int64_t> target,

@@ -32,14 +32,29 @@ std::string cache_option(const std::filesystem::path& cache) {
   return usual ? "" : fmt::format(" --cache {}", cache.string());
 }
 
-[[noreturn]] void no_such(const std::string& name, Content content, const std::string& key) {
-  if (name.find_first_of("/.") != name.npos)
-    throw Error(Fault::data, fmt::format("{}: no file or folder {}", key, base::in_quotes(name)));
+constexpr std::string_view kBytes = "bytes", kRankSet = "tiktoken";
+constexpr std::array<std::string_view, 4> kRanks{"r50k_base", "p50k_base", "cl100k_base", "o200k_base"};
+
+// Names that a key takes: sets of that content; of tokenizers each by its own name.
+std::vector<std::string_view> names_of_all(Content content) {
+  const bool tokenizers = content == Content::tokenizer;
   std::vector<std::string_view> names;
+  if (tokenizers) names.push_back(kBytes);
   for (const KnownSet& set : known_sets()) {
-    if (set.content == content) names.push_back(set.name);
+    if (set.content == content && set.name != kRankSet) names.push_back(set.name);
   }
-  throw Error(Fault::usage, fmt::format("{}: {}", key, base::unknown("file, folder or known set", name, names)));
+  if (tokenizers) names.insert(names.end(), kRanks.begin(), kRanks.end());
+  return names;
+}
+
+[[noreturn]] void no_such(const std::string& name, Content content, const std::string& key) {
+  const std::vector<std::string_view> names = names_of_all(content);
+  if (name.empty())
+    throw Error(Fault::usage, fmt::format("{} is empty; give a file, a folder, or one of: {}", key, base::join(names)));
+  if (is_path(name)) throw Error(Fault::data, fmt::format("{}: no file or folder {}", key, base::in_quotes(name)));
+  const bool tokenizer = content == Content::tokenizer;
+  const std::string_view what = tokenizer ? "file, folder or known tokenizer" : "file, folder or known set";
+  throw Error(Fault::usage, fmt::format("{}: {}", key, base::unknown(what, name, names)));
 }
 
 }  // namespace
@@ -202,6 +217,8 @@ const KnownSet* known_set_if_any(std::string_view name) {
   return found == sets.end() ? nullptr : &*found;
 }
 
+bool is_path(std::string_view name) { return name.find_first_of("/.") != name.npos; }
+
 bool checks_archive(const KnownSet& set) { return set.client == Client::npm || set.content == Content::images; }
 
 std::filesystem::path place_of(const KnownSet& set, const std::filesystem::path& cache) { return cache / "data" / set.name; }
@@ -231,18 +248,15 @@ std::filesystem::path path_or_place(const std::string& name, Content content, co
 }
 
 std::filesystem::path tokenizer_place(const std::string& name, const std::string& key, const std::filesystem::path& cache) {
-  constexpr std::array<std::string_view, 4> kRanks{"r50k_base", "p50k_base", "cl100k_base", "o200k_base"};
-  constexpr const char* kSet = "tiktoken";
   std::error_code error;
-  if (name == "bytes" || std::filesystem::exists(name, error)) return name;
+  if (name == kBytes || std::filesystem::exists(name, error)) return name;
   if (std::ranges::find(kRanks, name) != kRanks.end()) {
-    return place_named(kSet, Content::tokenizer, key, cache) / (name + ".tiktoken");
+    return place_named(std::string(kRankSet), Content::tokenizer, key, cache) / (name + ".tiktoken");
   }
-  if (name == kSet) {
+  if (name == kRankSet) {
     throw Error(Fault::usage, fmt::format("{}: 'tiktoken' holds several tokenizers; choices: {}", key, base::join(kRanks)));
   }
-  const bool is_path = name.find('/') != name.npos || name.find('.') != name.npos;
-  if (is_path && known_set_if_any(name) == nullptr) return name;  // whoever opens it says that it is missing
+  if (is_path(name)) return name;  // whoever opens it says that it is missing
   return place_named(name, Content::tokenizer, key, cache);
 }
 

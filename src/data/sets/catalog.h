@@ -39,6 +39,9 @@ const std::vector<KnownSet>& known_sets();
 const KnownSet& known_set(std::string_view name);
 const KnownSet* known_set_if_any(std::string_view name);
 
+// Whether a name that is not found is meant as a path: no set has such a name.
+bool is_path(std::string_view name);
+
 // Whether sha256 is the archive's.
 bool checks_archive(const KnownSet& set);
 
