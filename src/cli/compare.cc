@@ -92,7 +92,11 @@ int run(CompareArguments& args, const CLI::App& verb) {
     return 0;
   }
   const std::string out = args.out.empty() ? "compare-" + args.comparison.optimizer : args.out;
-  if (args.dry_run) return list_runs(plan, std::move(runs), jobs, out);
+  check_study_out(out);
+  if (args.dry_run) {
+    check_data(runs);
+    return list_runs(plan, std::move(runs), jobs, out);
+  }
   if (!external && !args.quiet) {
     double count = 0;
     for (const study::PlannedRun& run : runs) count += run.share;

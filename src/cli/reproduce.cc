@@ -124,12 +124,19 @@ study::Plan first_plan(const Experiment& experiment) {
   return experiment.stages > 1 ? study::without_grid(experiment.plan) : experiment.plan;
 }
 
-int list_runs_of(const std::vector<Experiment>& all, const ReproduceArguments& args) {
+// `data`: whether they are looked at, which are not needed at the scale that is only printed.
+int list_runs_of(const std::vector<Experiment>& all, const ReproduceArguments& args, bool data) {
+  std::vector<std::vector<study::PlannedRun>> runs;
   for (const Experiment& experiment : all) {
+    runs.push_back(study::expand(first_plan(experiment)));
+    if (data) check_data(runs.back());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Experiment& experiment = all[i];
     const std::filesystem::path out = args.folder() / experiment.name;
     const study::Plan plan = first_plan(experiment);
     base::print(fmt::format("{}: {}\n", experiment.name, plan.title));
-    list_runs(plan, study::expand(plan), args.jobs, experiment.stages > 1 ? out / "stage-1" : out);
+    list_runs(plan, std::move(runs[i]), args.jobs, experiment.stages > 1 ? out / "stage-1" : out);
     if (experiment.stages > 1) {
       base::print(fmt::format("stage 1 of {}; the points of the others follow from its results\n", experiment.stages));
     }
@@ -158,6 +165,11 @@ int run_all(const std::vector<Experiment>& all, const ReproduceArguments& args) 
   return 0;
 }
 
+void check_outs(const std::vector<Experiment>& all, const std::filesystem::path& folder) {
+  check_study_out(folder);
+  for (const Experiment& experiment : all) check_study_out(folder / experiment.name);
+}
+
 int run(const ReproduceArguments& args) {
   const Scale scale = base::named<Scale>("scale", args.scale);
   base::check_range("jobs", args.jobs, {1, 1024, false, false});
@@ -170,8 +182,10 @@ int run(const ReproduceArguments& args) {
   for (Experiment& experiment : all) {
     if (!args.data.empty()) study::train_on(experiment.plan, args.data);
   }
-  if (args.dry_run) return list_runs_of(all, args);
-  return scale == Scale::full && !args.force ? describe(all) : run_all(all, args);
+  const bool printed = scale == Scale::full && !args.force;
+  if (!printed) check_outs(all, args.folder());
+  if (args.dry_run) return list_runs_of(all, args, !printed);
+  return printed ? describe(all) : run_all(all, args);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <set>
@@ -19,9 +20,11 @@
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/checks.h"
 #include "cli/program.h"
 #include "cli/study.h"
 #include "cli/verbs.h"
+#include "data/sets/catalog.h"
 #include "model/config.h"
 #include "run/directory.h"
 #include "run/run_data.h"
@@ -55,13 +58,17 @@ int run(const StudyArguments& args) {
   study::Plan plan = study::read_plan(args.plan);
   study::settle_paths(plan, std::filesystem::path(args.plan).parent_path());
   std::vector<study::PlannedRun> runs = study::expand(plan);
-  if (args.dry_run) return list_runs(plan, std::move(runs), args.jobs, args.out, shard);
+  check_study_out(args.out);
+  if (args.dry_run) {
+    check_data(runs, args.plan);
+    return list_runs(plan, std::move(runs), args.jobs, args.out, shard);
+  }
   if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the study");
   std::string again = fmt::format("cautious study {} --out {}", base::shell_word(args.plan), base::shell_word(args.out));
   if (args.jobs != default_jobs()) again += fmt::format(" --jobs {}", args.jobs);
   if (!args.shard.empty()) again += " --shard " + args.shard;
   return run_and_report(plan, std::move(runs), args.out,
-                        {.jobs = args.jobs, .quiet = args.quiet, .again = again, .shard = shard})
+                        {.jobs = args.jobs, .quiet = args.quiet, .again = again, .plan = args.plan, .shard = shard})
       .code;
 }
 
@@ -98,17 +105,39 @@ bool leaves_rest(const study::Results& results, const StudyOptions& options) {
   return true;
 }
 
-// All data of the plan is looked at, and text tokenized, before the first run: what is wrong with it is said once, and runs
-// side by side find it ready.
-void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const Interruptible& interruptible) {
-  base::LiveLine line(quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
+using Progress = std::function<void(const std::string& what, double fraction)>;
+
+void open_data_of(const run::RunConfig& config, const Progress& progress) {
+  if (config.task == run::TaskKind::image) {
+    (void)run::open_image_data(config, progress);
+  } else if (config.task == run::TaskKind::instruct) {
+    (void)run::open_lessons(config);
+  } else {
+    data::check_length(run::open_data(config, progress).corpus, run::sequence_length(config));
+  }
+  if (!config.eval.tasks.empty()) (void)run::benchmark_files(config);
+}
+
+// The paths of a plan are looked for beside it, then here.
+void check_paths(const run::RunConfig::Data& data, const std::filesystem::path& folder) {
+  for (const auto& [key, names] : {std::pair("data.path", &data.path), std::pair("data.val_path", &data.val_path)}) {
+    for (const std::string& name : *names) {
+      std::error_code error;
+      if (!data::is_path(name) || std::filesystem::exists(name, error)) continue;
+      const bool one_place = folder.empty() || std::filesystem::path(name).is_absolute();
+      throw Error(Fault::data,
+                  fmt::format("{}: no file or folder {}{}", key, base::in_quotes(name),
+                              one_place ? "" : fmt::format(", neither in {} nor here", base::in_quotes(folder.string()))));
+    }
+  }
+}
+
+// Calls `look` with every configuration whose data no run before has. An Error begins with the plan's file, if it has one.
+void for_each_data(const std::vector<study::PlannedRun>& runs, const std::filesystem::path& plan,
+                   const std::function<void(const run::RunConfig& config)>& look) {
   std::set<std::tuple<std::vector<std::string>, std::vector<double>, std::vector<std::string>, double, std::int64_t,
-                      std::int64_t, std::string, std::string, std::string, std::int64_t>>
+                      std::int64_t, std::string, std::string, std::string, std::int64_t, std::int64_t>>
       seen;
-  const auto progress = [&](const std::string& what, double fraction) {
-    interruptible.check();
-    line.show_fraction(fraction, what);
-  };
   for (const study::PlannedRun& run : runs) {
     run::RunConfig config = run.config;
     const run::RunConfig::Data& data = config.data;
@@ -116,19 +145,31 @@ void prepare_data(const std::vector<study::PlannedRun>& runs, bool quiet, const 
     const bool image = config.task == run::TaskKind::image;
     const std::int64_t holds = image ? model::classes(config.model.image) : config.model.shape.vocab;
     if (!seen.insert({data.path, data.weights, data.val_path, data.val_fraction, data.train_tokens, data.train_images,
-                      data.field, data.tokenizer, data.cache, holds})
+                      data.field, data.tokenizer, data.cache, holds, image ? 0 : run::sequence_length(config)})
              .second)
       continue;
     config.train.threads = default_jobs();
-    if (image) {
-      run::open_image_data(config, progress);
-    } else if (config.task == run::TaskKind::instruct) {
-      run::open_lessons(config);
+    if (plan.empty()) {
+      look(config);
     } else {
-      run::open_data(config, progress);
+      base::with_context(plan.string(), [&] {
+        check_paths(config.data, plan.parent_path());
+        look(config);
+      });
     }
-    if (!config.eval.tasks.empty()) (void)run::benchmark_files(config);
   }
+}
+
+// All data of the plan is looked at, and text tokenized, before the first run: what is wrong with it is said once, and runs
+// side by side find it ready.
+void prepare_data(const std::vector<study::PlannedRun>& runs, const StudyOptions& options, const Interruptible& interruptible) {
+  base::LiveLine line(options.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
+  for_each_data(runs, options.plan, [&](const run::RunConfig& config) {
+    open_data_of(config, [&](const std::string& what, double fraction) {
+      interruptible.check();
+      line.show_fraction(fraction, what);
+    });
+  });
 }
 
 // A study while it runs: on a terminal a table that is redrawn in place, elsewhere a line when a run ends and now and then one
@@ -210,12 +251,26 @@ void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& 
 
 }  // namespace
 
+void check_study_out(const std::filesystem::path& out) {
+  check_out(out.string());
+  std::error_code error;
+  const auto has = [&](const char* file) { return std::filesystem::exists(out / file, error); };
+  if (has("config.toml") && !has("plan.toml")) {
+    throw Error(Fault::usage,
+                fmt::format("--out: {} is a run, not a study; choose another directory", base::in_quotes(out.string())));
+  }
+}
+
+void check_data(const std::vector<study::PlannedRun>& runs, const std::filesystem::path& plan) {
+  for_each_data(runs, plan, [](const run::RunConfig& config) { (void)look_at_data(config, open_data_of); });
+}
+
 int default_jobs() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
 StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRun> runs, const std::filesystem::path& out,
                            const StudyOptions& options) {
   const Interruptible interruptible;
-  prepare_data(runs, options.quiet, interruptible);
+  prepare_data(runs, options, interruptible);
   StudyTable table(options.quiet, options.jobs);
   const bool ours = runs.front().config.task != run::TaskKind::external;
   study::StudyEnd end = study::run_study(

@@ -14,8 +14,9 @@ namespace cautious::cli {
 struct StudyOptions {
   int jobs = 1;  // processes at a time
   bool quiet = false;
-  std::string again;         // the command that continues it
-  std::string command = {};  // of external runs
+  std::string again;                // the command that continues it
+  std::string command = {};         // of external runs
+  std::filesystem::path plan = {};  // the file that the user gave, for messages
   study::Shard shard = {};
 };
 
@@ -29,6 +30,11 @@ std::string duration_text(double hours);
 // others take with so many at a time; returns 0.
 int list_runs(const study::Plan& plan, std::vector<study::PlannedRun> runs, int jobs, const std::filesystem::path& out,
               const study::Shard& shard = {});
+
+// --out of a study; an Error if it is a file or a run.
+void check_study_out(const std::filesystem::path& out);
+// What run_and_report() would say of the data, for a dry run (checks.h). `plan`: as in StudyOptions.
+void check_data(const std::vector<study::PlannedRun>& runs, const std::filesystem::path& plan = {});
 
 struct StudyReport {
   int code = 0;  // to exit with: 0, 1 if runs failed, 130/143 if it was interrupted

@@ -30,6 +30,8 @@ namespace {
 
 constexpr std::size_t kMistakes = 40;  // that a report shows
 
+RunPlan plan_of(const data::ImageData& data) { return {data.train->size(), data.validation->size(), data.split, {}}; }
+
 class ImageTask : public Task {
  public:
   ImageTask(const run::RunConfig& config, ranks::World& world, data::ImageData data)
@@ -51,7 +53,7 @@ class ImageTask : public Task {
   }
 
   ::torch::nn::Module& model() override { return *model_; }
-  RunPlan plan() const override { return {data_.train->size(), data_.validation->size(), data_.split, {}}; }
+  RunPlan plan() const override { return plan_of(data_); }
   std::int64_t fingerprint() const override { return data_.train->fingerprint(); }
   double epochs(std::int64_t steps) const override {
     return static_cast<double>(steps * config_.train.batch_size) / static_cast<double>(data_.train->size());
@@ -171,6 +173,10 @@ std::vector<std::string> ImageTask::notices() {
 
 std::unique_ptr<Task> make_image_task(const run::RunConfig& config, ranks::World& world, const Progress& progress) {
   return std::make_unique<ImageTask>(config, world, run::open_image_data(config, progress));
+}
+
+RunPlan plan_of_images(const run::RunConfig& config, const Progress& progress) {
+  return plan_of(run::open_image_data(config, progress));
 }
 
 }  // namespace cautious::train

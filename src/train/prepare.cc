@@ -82,6 +82,11 @@ std::unique_ptr<Task> make_task(const run::RunConfig& config, ranks::World& worl
                                              : make_text_task(config, world, progress);
 }
 
+RunPlan plan_of_data(const RunRequest& request, const Progress& progress) {
+  const run::RunConfig config = with_checkpoint(request);
+  return config.task == run::TaskKind::image ? plan_of_images(config, progress) : plan_of_text(config, progress);
+}
+
 std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, ranks::World& world) {
   const run::RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);

@@ -13,6 +13,7 @@
 
 #include "ranks/world.h"
 #include "run/config.h"
+#include "train/data_plan.h"
 #include "train/run.h"
 
 namespace cautious::train {
@@ -52,12 +53,13 @@ class Task {
   virtual std::vector<std::string> notices() = 0;
 };
 
-using Progress = std::function<void(const std::string& what, double fraction)>;
-
 // Opens the data and checks it against the model; nothing is written. Whatever is wrong is an Error. The world must outlive it.
 std::unique_ptr<Task> make_task(const run::RunConfig& config, ranks::World& world, const Progress& progress);
 std::unique_ptr<Task> make_text_task(const run::RunConfig& config, ranks::World& world, const Progress& progress);
 std::unique_ptr<Task> make_image_task(const run::RunConfig& config, ranks::World& world, const Progress& progress);
+
+RunPlan plan_of_text(const run::RunConfig& config, const Progress& progress);
+RunPlan plan_of_images(const run::RunConfig& config, const Progress& progress);
 
 // The rows of a batch that this rank learns from, in chunks.
 struct Rows {

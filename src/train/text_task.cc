@@ -72,13 +72,10 @@ class CorpusSource : public TextSource {
   CorpusSource(const run::RunConfig& config, run::RunData data)
       : data_(std::move(data)),
         length_(run::sequence_length(config)),
-        evaluation_{&data_.corpus.validation,
-                    base::with_context(fmt::format("the validation data, {}", data_.corpus.split),
-                                       [&] {
-                                         return data::fixed_windows(data_.corpus.validation, length_,
-                                                                    std::max<std::int64_t>(1, config.eval.tokens / length_));
-                                       }),
-                    length_, data_.tokenizer.lengths()},
+        evaluation_{
+            &data_.corpus.validation,
+            data::fixed_windows(data_.corpus.validation, length_, std::max<std::int64_t>(1, config.eval.tokens / length_)),
+            length_, data_.tokenizer.lengths()},
         streams_(streams_of(data_.corpus)),
         mixture_(streams_, weights_of(data_.corpus), length_, config.train.seed) {}
 
@@ -169,6 +166,28 @@ std::vector<model::Benchmark> benchmarks_of(const run::RunConfig& config) {
       {.tasks = eval.tasks, .data = run::benchmark_files(config), .shots = eval.shots, .limit = eval.limit});
 }
 
+// What the user should know. A model that is taught in other tokens than its own begins with vectors that mean something else.
+std::vector<std::string> notices_of(const run::RunConfig& config, const TextSource& source) {
+  std::vector<std::string> notices = source.notices();
+  if (config.model.from.empty()) return notices;
+  const std::filesystem::path own = run::tokenizer_beside(run::find_checkpoint(config.model.from));
+  if (own == config.data.tokenizer) return notices;
+  try {
+    if (data::Tokenizer::read(own).fingerprint() == source.tokenizer().fingerprint()) return notices;
+    notices.push_back(fmt::format("data.tokenizer is not the one that {} was trained with: its tokens mean something else",
+                                  config.model.from));
+  } catch (const Error&) {  // the model comes without one
+  }
+  return notices;
+}
+
+std::unique_ptr<const TextSource> open_source(const run::RunConfig& config, const Progress& progress) {
+  if (config.task == run::TaskKind::instruct) return std::make_unique<LessonSource>(config, run::open_lessons(config));
+  run::RunData data = run::open_data(config, progress);
+  data::check_length(data.corpus, run::sequence_length(config));
+  return std::make_unique<CorpusSource>(config, std::move(data));
+}
+
 class TextTask : public Task {
  public:
   TextTask(const run::RunConfig& config, ranks::World& world, std::unique_ptr<const TextSource> source)
@@ -181,7 +200,7 @@ class TextTask : public Task {
         adapters_(make_adapters(config, place_of(config, device_))),
         model_(make_model(config, adapters_.get(), place_of(config, device_))),
         benchmarks_(benchmarks_of(config)),
-        notices_(source_->notices()) {}
+        notices_(notices_of(config, *source_)) {}
 
   ::torch::nn::Module& model() override {
     if (adapters_) return *adapters_;
@@ -320,10 +339,12 @@ double TextTask::add_gradients(std::int64_t step) {
 }  // namespace
 
 std::unique_ptr<Task> make_text_task(const run::RunConfig& config, ranks::World& world, const Progress& progress) {
-  if (config.task == run::TaskKind::instruct) {
-    return std::make_unique<TextTask>(config, world, std::make_unique<LessonSource>(config, run::open_lessons(config)));
-  }
-  return std::make_unique<TextTask>(config, world, std::make_unique<CorpusSource>(config, run::open_data(config, progress)));
+  return std::make_unique<TextTask>(config, world, open_source(config, progress));
+}
+
+RunPlan plan_of_text(const run::RunConfig& config, const Progress& progress) {
+  (void)benchmarks_of(config);
+  return open_source(config, progress)->plan();
 }
 
 }  // namespace cautious::train

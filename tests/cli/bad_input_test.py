@@ -212,6 +212,41 @@ class BadInput(unittest.TestCase):
         self.refused(FAILURE, "is a directory", ["replay", self.trace, *ADAMW, "--out", self.folder])
         self.refused(FAILURE, "/dev/full", ["replay", self.trace, *ADAMW, "--out", "/dev/full"])
 
+    def test_dry_runs_look_at_the_data(self):
+        (self.folder / "sub").mkdir()
+        (self.folder / "empty").mkdir()
+        (self.folder / "tiny.txt").write_text("a text of a few words, and no more\n")
+        (self.folder / "text.txt").write_text("a line of a text\n" * 1000)
+        plan = ('title = "one"\nseeds = 1\n[base]\nmodel.preset = "nano-100k"\ntrain.steps = 9\n%s[[arm]]\nname = "a"\n'
+                '[[arm]]\nname = "b"\noptimizer.decay = "cautious"\n[[contrast]]\na = "a"\nb = "b"\n')
+        for file, keys in (("plan.toml", "data.path = 'nope.txt'\n"), ("sub/plan.toml", "data.path = 'nope.txt'\n"),
+                           ("sub/words.toml", "data.path = 'gcid'\n"), ("open.toml", "")):
+            (self.folder / file).write_text(plan % keys)
+        compare = ["compare", "--preset", "nano-100k", "--steps", 40, "--data.cache=cache", "--dry-run", "--data"]
+        for code, words, command in (
+                (DATA, "data.path: no file or folder 'nope.txt'\n", [*compare, "nope.txt"]),
+                (DATA, "empty: a folder without files to read", [*compare, "empty"]),
+                (DATA, "sequences of 128 need at least 129", [*compare, "tiny.txt"]),
+                (DATA, "'gcide' is not in cache/data; get it: cautious data get gcide --cache cache", [*compare, "gcide"]),
+                (DATA, "data.val_path: no file or folder 'nope.txt'", [*compare, "text.txt", "--data.val-path=nope.txt"]),
+                (DATA, "'nope.json': no such tokenizer", [*compare, "text.txt", "--data.tokenizer=nope.json"]),
+                (DATA, "'gpt2-bpe' is not in cache/data; get it", [*compare, "text.txt", "--data.tokenizer=gpt2-bpe"]),
+                (USAGE, "set --model.vocab=256", [*compare, "text.txt", "--model.vocab=10"]),
+                (DATA, "plan.toml: data.path: no file or folder 'nope.txt'\n", ["study", "plan.toml", "--dry-run"]),
+                (DATA, "sub/plan.toml: data.path: no file or folder 'nope.txt', neither in 'sub' nor here",
+                 ["study", "sub/plan.toml", "--dry-run"]),
+                (USAGE, "sub/words.toml: data.path: no file, folder or known set named 'gcid'; did you mean 'gcide'?",
+                 ["study", "sub/words.toml", "--dry-run"]),
+                (DATA, "data.path: no file or folder 'nope.txt'", ["reproduce", "fig-ratio", "--data", "nope.txt", "--dry-run"]),
+                (USAGE, "--out: 'tiny.txt' is a file; give a directory",
+                 ["reproduce", "fig-ratio", "--data", "text.txt", "--out", "tiny.txt", "--dry-run"])):
+            self.refused(code, words, command)
+        for command in ([*compare, "text.txt"], ["study", "open.toml", "--dry-run"],
+                        ["reproduce", "table-scales", "--scale", "full", "--data", "nope.txt", "--dry-run"]):
+            done = subprocess.run([PROGRAM, *map(str, command)], capture_output=True, text=True, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+        self.assertFalse((self.folder / "cache").exists())
+
     def refused_trace(self, words, content, *options):
         self.out.write_bytes(b"the old file stays")
         if isinstance(content, dict):

@@ -67,6 +67,8 @@ class CommandTest(unittest.TestCase):
         done = self.run_program("compare", *COMMAND, "--out", "study")
         self.assertEqual(done.returncode, 1)
         self.assertIn("ValueError: mine; to try again: cautious compare --optimizer adamw --command ", done.stderr.splitlines()[-1])
+        listed = self.run_program("runs", "study").stdout.splitlines()[1:]
+        self.assertEqual({line.split()[1] for line in listed}, {"failed"})
 
     def test_interrupted_it_continues(self):
         (self.folder / "slow").write_text("")
@@ -87,6 +89,14 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"^run\n(?s:.*)opposed: \d runs at the point that the tuning seeds choose\n(?s:.*)29 runs; .*\n$")
         self.assertEqual(os.listdir(self.folder), ["train.py"])
+
+    def test_out_is_neither_a_file_nor_a_run(self):
+        (self.folder / "one").mkdir()
+        (self.folder / "one/config.toml").write_text("")
+        for more in ([], ["--dry-run"]):
+            self.refused("--out: 'train.py' is a file; give a directory", "compare", *COMMAND, "--out", "train.py", *more)
+            self.refused("--out: 'one' is a run, not a study; choose another directory", "compare", *COMMAND, "--out", "one", *more)
+        self.assertEqual(os.listdir(self.folder / "one"), ["config.toml"])
 
     def test_refused(self):
         self.refused("--data is for runs of cautious train", "compare", *COMMAND, "--data", "gcide")

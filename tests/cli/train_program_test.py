@@ -52,6 +52,44 @@ class TrainProgram(unittest.TestCase):
                  "3.9 MiB parameters, gradients and one moment (two moments outside the matrices)")):
             self.assertEqual(lines(*more), (optimizer, kept))
 
+    def test_dry_run_looks_at_the_data(self):
+        with tempfile.TemporaryDirectory() as holder:
+            folder = pathlib.Path(holder)
+            text, tiny, empty, long = (folder / name for name in ("text.txt", "tiny.txt", "empty", "long.txt"))
+            text.write_text("a line of a text\n" * 2000)
+            tiny.write_text("a text of a few words, and no more\n")
+            long.write_text("a line of a text\n" * 300000)
+            empty.mkdir()
+            (folder / "used").mkdir()
+            (folder / "used/config.toml").write_text("")
+            before = sorted(folder.rglob("*"))
+
+            def command(data, *more):
+                return ["train", "--preset", "nano-100k", "--dry-run", f"--data.path={data}", f"--data.cache={folder / 'cache'}", *more]
+
+            for code, words, arguments in (
+                    (3, ["data.path: no file or folder"], command(folder / "nope.txt")),
+                    (3, ["a folder without files to read"], command(empty)),
+                    (3, ["sequences of 128 need at least 129"], command(tiny)),
+                    (3, [f"{tiny} (entry 2 of data.path): its training text has"],
+                     command(f"{text},{tiny}", "--data.weights=0.5,0.5")),
+                    (2, ["data.tokenizer 'bytes' has 256 tokens, model.vocab is 10; set --model.vocab=256"],
+                     command(text, "--model.vocab=10")),
+                    (2, ["set --model.vocab=256"], command(long, "--model.vocab=10")),
+                    (2, ["is a file; give a directory"], command(text, "--out", tiny)),
+                    (2, ["is a file; give a directory"], [word for word in command(text, "--out", tiny) if word != "--dry-run"]),
+                    (2, ["is not empty (config.toml); to continue it"], command(text, "--out", folder / "used"))):
+                self.refused(code, words, *arguments)
+            done = run(*command(text, "--out", folder / "new"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"data +32301 training tokens, 1700 validation tokens: the last 5% of text.txt")
+            done = run(*command(long))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertNotIn("training tokens", done.stdout)
+            elsewhere = run(*command(folder / "nope.txt", "--world", "4", "--hardware", "a100-80g"))
+            self.assertEqual(elsewhere.returncode, 0, elsewhere.stderr)
+            self.assertEqual(sorted(folder.rglob("*")), before)
+
     def test_recomputation_saves_activations(self):
         def activations(*more):
             words = run("train", "--preset", "gemma-111m", "--dry-run", *more).stdout.split("two moments; ")[1].split()

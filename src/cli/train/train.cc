@@ -14,9 +14,12 @@
 
 #include <cautious/error.h>
 
+#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/checks.h"
 #include "cli/program.h"
 #include "cli/train/arguments.h"
 #include "cli/train/train.h"
@@ -24,7 +27,9 @@
 #include "ranks/board.h"
 #include "ranks/place.h"
 #include "run/checkpoint.h"
+#include "run/directory.h"
 #include "run/scale.h"
+#include "train/data_plan.h"
 #include "train/run.h"
 
 namespace cautious::cli {
@@ -147,6 +152,31 @@ int train(TrainArguments args, const ranks::Place& place, const std::function<ru
   }
 }
 
+// Whether there is more in the directory than what a killed process leaves.
+bool is_used(const std::filesystem::path& directory) {
+  std::error_code none;
+  return std::ranges::any_of(base::entries_of(directory, none), [](const auto& entry) {
+    const std::string name = entry.path().filename().string();
+    return name != ".lock" && !base::is_written_aside(name);
+  });
+}
+
+// What the run would refuse before its first step, as far as that costs little; else what it is going to be.
+std::vector<std::string> dry_run(const TrainArguments& args, const run::RunConfig& config, const ranks::Place& place) {
+  train::check_ranks(config, place.ranks);
+  std::optional<train::RunPlan> plan;
+  if (!config.data.path.empty()) {
+    (void)look_at_data(config, [&](const run::RunConfig& looked_at, const train::Progress& progress) {
+      plan = train::plan_of_data({looked_at, args.out, args.resume}, progress);
+    });
+  }
+  if (!args.resume && !args.out.empty()) {
+    check_out(args.out);
+    if (is_used(args.out)) (void)run::RunDirectory::create(args.out, "");  // refuses it
+  }
+  return banner(config, plan ? &*plan : nullptr);
+}
+
 int run(TrainArguments& args, const CLI::App& verb) {
   args.overrides = settings_in(verb);
   if (!args.init.empty()) {
@@ -182,11 +212,14 @@ int run(TrainArguments& args, const CLI::App& verb) {
     check_task(config);
     const bool elsewhere = world || !args.hardware.empty();
     const std::vector<std::string> lines =
-        elsewhere ? on_paper(config, world ? args.world : 1, args.hardware) : banner(config, nullptr);
+        elsewhere ? on_paper(config, world ? args.world : 1, args.hardware) : dry_run(args, config, place);
     for (const std::string& line : lines) base::print(line + "\n");
     return 0;
   }
-  return train(args, place, [&] { return config_to_train(args, place); });
+  return train(args, place, [&] {
+    if (!args.resume) check_out(args.out);
+    return config_to_train(args, place);
+  });
 }
 
 }  // namespace
