@@ -87,6 +87,7 @@ int run(CompareArguments& args, const CLI::App& verb) {
   study::settle_paths(plan, "");
   std::vector<study::PlannedRun> runs = study::expand(plan);
   const int jobs = args.jobs_given ? args.jobs : external ? 1 : default_jobs();
+  if (args.print_plan && args.dry_run) throw Error(Fault::usage, "--print-plan and --dry-run are two answers; remove one");
   if (args.print_plan) {
     base::print(to_toml(plan));
     return 0;

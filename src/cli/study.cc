@@ -49,7 +49,7 @@ study::Shard shard_of(const std::string& text) {
   const auto count = base::parsed<std::size_t>(text.substr(std::min(slash + 1, text.size())));
   constexpr std::size_t kMost = 100000;
   if (number && count && *number >= 1 && *number <= *count && *count <= kMost) return {*number, *count};
-  throw Error(Fault::usage, fmt::format("shard is {}; valid: I/N with I from 1 to N and N at most {}, as in --shard 2/4",
+  throw Error(Fault::usage, fmt::format("--shard is {}; valid: I/N with I from 1 to N and N at most {}, as in --shard 2/4",
                                         base::in_quotes(text), kMost));
 }
 

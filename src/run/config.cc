@@ -213,7 +213,7 @@ std::string_view unit_of(TaskKind task) { return task == TaskKind::image ? "imag
 
 data::ImageSpec image_spec(const RunConfig& config) {
   return {config.data.path, config.data.val_path, config.data.val_fraction, config.data.train_images,
-          config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache)};
+          data::cache_named(config.data.cache)};
 }
 
 std::int64_t sequence_length(const RunConfig& config) {

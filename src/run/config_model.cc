@@ -136,7 +136,7 @@ void add_data(std::vector<Key>& keys, const RunConfig& config) {
            Text{"val_path", &D::val_path, "files or folders",
                 "what to validate on; none: the validation or test split of path, or else its end"},
            Field{"val_fraction", &D::val_fraction, Range{0, 0.5, true, false}, "that end, as a fraction of its tokens"},
-           Field{"train_tokens", &D::train_tokens, kEvery, "train on the first this many tokens only; 0: all"},
+           Field{"train_tokens", &D::train_tokens, kEvery, "train only on the first tokens, this many; 0: all"},
            Text{"field", &D::field, "a name", "the field of JSONL, or column of Parquet, that has the text"},
            Text{"tokenizer", &D::tokenizer, "bytes, a path, or a fetched tokenizer", "how text becomes tokens"},
            Text{"cache", &D::cache, "a folder", "of tokenized data; empty: the user's cache folder"});

@@ -76,8 +76,7 @@ void assign(Owner& owner, const Flag<Owner>& field, std::string_view what, const
 }
 template <class Owner>
 void assign(Owner& owner, const Numbers<Owner>& field, std::string_view what, const ConfigValue& given) {
-  const std::string text = to_numeric_text(what, given, "numbers");
-  base::with_context(std::string(what), [&] { base::fields::assign(owner, field, field.name, text); });
+  base::fields::assign(owner, field, what, to_numeric_text(what, given, "numbers"));
 }
 template <class Owner>
 void assign(Owner& owner, const Text<Owner, std::string>& field, std::string_view what, const ConfigValue& given) {

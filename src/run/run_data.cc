@@ -44,12 +44,8 @@ void check_vocabulary(const RunConfig& config, const data::Tokenizer& tokenizer,
   }
 }
 
-std::filesystem::path cache_of(const RunConfig& config) {
-  return config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache);
-}
-
 std::filesystem::path tokenizer_path(const RunConfig& config) {
-  return data::tokenizer_place(config.data.tokenizer, "data.tokenizer", cache_of(config));
+  return data::tokenizer_place(config.data.tokenizer, "data.tokenizer", data::cache_named(config.data.cache));
 }
 
 data::Tokenizer tokenizer_of(const RunConfig& config) { return data::Tokenizer::named(tokenizer_path(config).string()); }
@@ -91,7 +87,7 @@ data::CorpusSpec corpus_spec(const RunConfig& config) {
           .val_fraction = data.val_fraction,
           .train_tokens = data.train_tokens,
           .field = data.field,
-          .cache = cache_of(config),
+          .cache = data::cache_named(config.data.cache),
           .threads = config.train.threads};
 }
 
@@ -126,11 +122,12 @@ LessonData open_lessons(const RunConfig& config) {
   const bool bytes = config.data.tokenizer == "bytes";
   const data::Speech speech(tokenizer,
                             bytes ? std::nullopt : data::ChatTemplate::of_folder(tokenizer_beside(tokenizer_path(config))));
-  std::vector<data::Lesson> train = lessons_in(config.data.path, "data.path", speech, cache_of(config)), validation;
+  std::vector<data::Lesson> train = lessons_in(config.data.path, "data.path", speech, data::cache_named(config.data.cache)),
+                            validation;
   if (config.data.val_path.empty()) {
     validation = taken_for_validation(train, config.data.val_fraction);
   } else {
-    validation = lessons_in(config.data.val_path, "data.val_path", speech, cache_of(config));
+    validation = lessons_in(config.data.val_path, "data.val_path", speech, data::cache_named(config.data.cache));
   }
   const std::string split = fmt::format("{} conversations to learn from, {} to validate on", train.size(), validation.size());
   const std::int64_t length = sequence_length(config);
@@ -155,7 +152,7 @@ LessonData open_lessons(const RunConfig& config) {
 }
 
 std::filesystem::path benchmark_files(const RunConfig& config) {
-  return data::path_or_place(config.eval.data, data::Content::benchmarks, "eval.data", cache_of(config));
+  return data::path_or_place(config.eval.data, data::Content::benchmarks, "eval.data", data::cache_named(config.data.cache));
 }
 
 data::ImageData open_image_data(const RunConfig& config,

@@ -41,8 +41,9 @@ void evaluate_often(Overrides& base) {
 std::string in_short(double number) { return fmt::format("{:.6g}", number); }
 
 // Keys that the comparison itself decides, and how to say it.
-constexpr std::array<DecidedKey, 6> kComparisonDecides{{{"model.preset", "give --preset NAME"},
+constexpr std::array<DecidedKey, 7> kComparisonDecides{{{"model.preset", "give --preset NAME"},
                                                         {"data.path", "give --data PATH"},
+                                                        {"train.steps", "give --steps N"},
                                                         {"optimizer.name", "give --optimizer NAME"},
                                                         {"optimizer.lr", "give --lr RATE, or several to choose from"},
                                                         {"optimizer.weight_decay", "give --lambdas A,B,... to choose from"},

@@ -44,6 +44,15 @@ void check_memory(const run::RunConfig& config, const ranks::World& world) {
           image ? "or lower train.batch_size" : "set model.recompute=true, or lower train.batch_size or train.seq_len"));
 }
 
+void check_length(const RunRequest& request) {
+  const auto saved = run::list_checkpoints(request.out / "checkpoints");
+  const std::int64_t steps = steps_of(request.config);
+  if (!request.resume || saved.empty() || saved.back().step <= steps) return;
+  throw Error(Fault::usage, fmt::format("the run would end after step {}, but step {} is done; give a longer one, as in: "
+                                        "--change train.steps={}",
+                                        steps, saved.back().step, saved.back().step));
+}
+
 // What the task is made from: when a run continues, weights and tokenizer are those of its checkpoint, and the model that it
 // started from is not needed, except under adapters.
 run::RunConfig with_checkpoint(const RunRequest& request) {
@@ -91,6 +100,7 @@ std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, 
   const run::RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
   agree_on(config, world);
+  if (world.first()) check_length(request);
   check_memory(config, world);
   std::unique_ptr<Task> task;
   world.in_turn("data", [&] {

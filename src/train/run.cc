@@ -72,8 +72,7 @@ class Run {
   std::optional<run::DecayTraceWriter> trace_;
   std::optional<run::LogCommand> command_;
   Clock::time_point start_ = Clock::now(), saved_ = start_;
-  bool redefined_ = false;                      // the checkpoint that it continues was computed with other values
-  bool overdue_ = false;                        // the last checkpoint is older than it should be
+  bool redefined_ = false, overdue_ = false;    // the last checkpoint has other values; it is older than it should be
   std::int64_t first_step_ = 0, row_step_ = 0;  // steps done when this process began, and at the last row
   double earlier_ = 0;                          // seconds of earlier processes
   double training_ = 0, row_training_ = 0;      // seconds of this one in steps, and at the last row
@@ -331,18 +330,6 @@ RunResult Run::go() {
 
 }  // namespace
 
-namespace {
-
-void check_length(const run::RunDirectory& directory, std::int64_t steps) {
-  const auto saved = run::list_checkpoints(directory.checkpoints());
-  if (saved.empty() || saved.back().step <= steps) return;
-  throw Error(Fault::usage, fmt::format("the run would end after step {}, but step {} is done; give a longer one, as in: "
-                                        "--change train.steps={}",
-                                        steps, saved.back().step, saved.back().step));
-}
-
-}  // namespace
-
 RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::World& world,
                        const std::function<void(const RunPlan&)>& planned) {
   const run::RunConfig& config = request.config;
@@ -351,7 +338,6 @@ RunResult run_training(const RunRequest& request, const RunWatch& watch, ranks::
   if (world.first()) {
     directory.emplace(request.resume ? run::RunDirectory::open(request.out)
                                      : run::RunDirectory::create(request.out, to_toml(config)));
-    if (request.resume) check_length(*directory, steps_of(config));
     planned(task->plan());
     directory->log(request.resume ? "continued" : "started");
   }

@@ -56,9 +56,8 @@ run::RunConfig settled(run::RunConfig config, const ranks::Place& place) {
     absolute(*path);
   }
   if (config.data.tokenizer != "bytes") {
-    const std::filesystem::path cache =
-        config.data.cache.empty() ? data::default_cache() : std::filesystem::path(config.data.cache);
-    config.data.tokenizer = data::tokenizer_place(config.data.tokenizer, "data.tokenizer", cache).string();
+    config.data.tokenizer =
+        data::tokenizer_place(config.data.tokenizer, "data.tokenizer", data::cache_named(config.data.cache)).string();
     absolute(config.data.tokenizer);
   }
   if (!config.data.cache.empty()) config.data.cache = std::filesystem::absolute(config.data.cache).lexically_normal().string();
