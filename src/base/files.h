@@ -24,6 +24,9 @@ struct Reading {
   bool regular_only = false;  // otherwise a pipe is read to its end, as in --config <(...)
 };
 
+// Of a file that a program of ours left: no pipe, which would be waited for, and not without end.
+inline constexpr Reading kRecord{.most = std::size_t{64} << 20, .regular_only = true};
+
 // All bytes of the file. Otherwise an Error: "run.toml: cannot read the plan: No such file or directory".
 std::string read_file(const std::filesystem::path& file, const Reading& reading = {});
 // Nothing if there is no such file.

@@ -257,7 +257,7 @@ void Process::kill() {
   if (id_ > 0) ::kill(-id_, SIGKILL);
 }
 
-std::string error_line(std::string_view message) { return fmt::format("{}{}\n", kSpeaker, message); }
+std::string error_line(std::string_view message) { return fmt::format("{}{}\n", kSpeaker, printable(message)); }
 
 std::string last_message(std::string_view said) {
   said = said.substr(0, said.find_last_not_of(" \t\r\n") + 1);

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 
 #include <cautious/error.h>
@@ -32,7 +34,12 @@ bool try_print(std::string_view text) {
 }
 
 void print(std::string_view text) {
-  if (!try_print(text)) throw Error(Fault::failure, "cannot write to standard output");
+  if (try_print(text)) return;
+  if (errno == EPIPE) {  // whoever reads has enough, as in `| head`
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  throw Error(Fault::failure, "cannot write to standard output");
 }
 
 void tell(std::string_view text) { put(stderr, text); }

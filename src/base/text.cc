@@ -52,7 +52,34 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return old[b.size()];
 }
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+// How many bytes at the beginning are a character that a terminal obeys instead of showing: controls of ASCII, U+0080 to
+// U+009F, and those that turn the direction of text, U+202A to U+202E and U+2066 to U+2069.
+std::size_t control_at(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  if (byte(0) < 0x20 || byte(0) == 0x7f) return 1;
+  if (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f) return 2;
+  const bool turns =
+      byte(1) == 0x80 ? byte(2) >= 0xaa && byte(2) <= 0xae : byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9;
+  return byte(0) == 0xe2 && turns ? 3 : 0;
+}
+
+// With `shown(bytes)` in place of each such character.
+template <class Shown>
+std::string without_controls(std::string_view text, const Shown& shown) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t control = control_at(text.substr(at));
+    result += control == 0 ? std::string(1, text[at]) : shown(text.substr(at, control));
+    at += std::max<std::size_t>(control, 1);
+  }
+  return result;
+}
+
+std::string in_hex(std::string_view bytes) {
+  std::string result;
+  for (const char c : bytes) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return result;
+}
 
 // At most `most` bytes, cut between UTF-8 characters.
 std::string_view first_bytes(std::string_view text, std::size_t most) {
@@ -88,16 +115,14 @@ Number read(std::string_view what, std::string_view text, const Range& range, st
 
 std::string in_quotes(std::string_view text) {
   const std::string_view start = first_bytes(text, 80);
-  std::string result = "'";
-  for (const char c : start)
-    result += is_control(c) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+  const std::string result = "'" + without_controls(start, in_hex);
   return result + (start.size() < text.size() ? fmt::format("...' ({} bytes)", text.size()) : "'");
 }
 
-std::string in_one_line(std::string_view text) {
-  std::string result(first_bytes(text, 200));
-  std::ranges::replace_if(result, is_control, ' ');
-  return result;
+std::string in_one_line(std::string_view text) { return printable(first_bytes(text, 200)); }
+
+std::string printable(std::string_view text) {
+  return without_controls(text, [](std::string_view) { return std::string(" "); });
 }
 
 std::string shell_word(const std::string& text) {
@@ -105,6 +130,11 @@ std::string shell_word(const std::string& text) {
     return c >= 0x80 || std::isalnum(c) || std::string_view("/._-+=:,@%").find(static_cast<char>(c)) != std::string_view::npos;
   };
   if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  if (printable(text) != text) {  // $'...' has escapes
+    std::string escaped;
+    for (const char c : text) escaped += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+    return "$'" + without_controls(escaped, in_hex) + "'";
+  }
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

@@ -30,6 +30,9 @@ std::string in_quotes(std::string_view text);
 // On one line, at most 200 bytes: for messages of others that may repeat the user's bytes.
 std::string in_one_line(std::string_view text);
 
+// With a blank for every character that a terminal would obey instead of showing it.
+std::string printable(std::string_view text);
+
 // A path in a command that is shown: as a shell takes it.
 std::string shell_word(const std::string& text);
 

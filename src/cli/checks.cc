@@ -56,6 +56,14 @@ void place_sets(run::RunConfig::Data& data, data::Content content) {
   place(data.val_path, "data.val_path");
 }
 
+fs::path temporary_folder() {
+  std::error_code error;
+  fs::path folder = fs::temp_directory_path(error);
+  if (!error) return folder;
+  throw Error(Fault::failure,
+              fmt::format("no folder for temporary files: {}; set TMPDIR to one that can be written", error.message()));
+}
+
 // In place of a long text comes a short one: all but the text itself is looked at.
 void look_at_tokenizer(run::RunConfig config) {
   const fs::path file = fs::path(config.data.cache) / "short.txt";
@@ -74,7 +82,7 @@ bool look_at_text(run::RunConfig config, const OpenData& open) {
   config.data.tokenizer = data::tokenizer_place(config.data.tokenizer, "data.tokenizer", cache).string();
   place_sets(config.data, data::Content::text);
   if (!config.eval.tasks.empty()) config.eval.data = run::benchmark_files(config).string();
-  const base::AsideFolder aside(fs::temp_directory_path() / "cautious-data");
+  const base::AsideFolder aside(temporary_folder() / "cautious-data");
   config.data.cache = aside.path().string();
   const bool is_long = size_of(config.data) > kShort;
   try {

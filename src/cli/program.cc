@@ -97,6 +97,7 @@ void fill_closed_descriptors() {
 int run_program(int argc, char** argv, const char* examples, const std::function<void(CLI::App&, Verb&)>& add_verbs) {
   fill_closed_descriptors();
   name_lost_files();
+  std::signal(SIGPIPE, SIG_IGN);  // a run is saved first, and messages that nobody reads change nothing
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is an error with a message
   try {
     return run(argc, argv, examples, add_verbs);
@@ -116,13 +117,7 @@ std::string blas_text() {
   return all.substr(0, all.find(' ', std::min(all.find(' '), all.size() - 1) + 1));
 }
 
-std::string one_line(std::string_view text) {
-  std::string line(text);
-  while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return line;
-}
+std::string one_line(std::string_view text) { return base::printable(text.substr(0, text.find_last_not_of("\n ") + 1)); }
 
 std::string machine_line() {
   const run::Provenance here = run::provenance();

@@ -28,6 +28,7 @@ std::string in_columns(const report::Table& table) {
   const std::size_t most = base::redrawable(stdout) ? base::terminal_size(stdout).width : std::string::npos;
   std::vector<std::vector<std::string>> lines{table.head};
   lines.insert(lines.end(), table.rows.begin(), table.rows.end());
+  for (auto& line : lines) std::ranges::transform(line, line.begin(), [](const auto& cell) { return base::printable(cell); });
   std::vector<std::size_t> widths(table.head.size());
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());

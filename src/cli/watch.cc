@@ -1,7 +1,10 @@
 // `cautious watch`: the report of a study or of a run on a page that follows it. Served to this machine only, made anew when a
 // file changes; nothing is written.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,6 +29,7 @@ namespace cautious::cli {
 namespace {
 
 constexpr const char* kHost = "127.0.0.1";
+constexpr std::size_t kReaders = 64;  // at a time; a slow one keeps only itself waiting
 constexpr Range kPorts{0, 65535, false, false};
 
 struct WatchArguments {
@@ -45,8 +49,11 @@ std::string following(std::string page, const std::string& stamp) {
 // A page of another machine may point a name of its own to this address (DNS rebinding) and would then be allowed to read the
 // report. Browsers say the name; behind a tunnel the port may be another one.
 bool is_local(const std::string& host) {
-  const std::string name = host.substr(0, host.rfind(':'));
-  return name == kHost || name == "localhost";
+  const std::size_t colon = std::min(host.find(':'), host.size());
+  const std::string name = host.substr(0, colon);
+  const bool port = std::all_of(host.begin() + static_cast<std::ptrdiff_t>(std::min(colon + 1, host.size())), host.end(),
+                                [](char c) { return c >= '0' && c <= '9'; });
+  return port && (name == kHost || name == "localhost");
 }
 
 // The page of the directory's present files, kept until they change. Requests come from several threads.
@@ -101,6 +108,10 @@ int watch(const WatchArguments& args) {
   base::check_range("--port", args.port, kPorts);
   Watched watched(args.directory);
   httplib::Server server;
+  server.set_payload_max_length(1024);  // nobody has anything to say
+  server.set_read_timeout(std::chrono::seconds(2));
+  server.set_keep_alive_timeout(2);
+  server.new_task_queue = [] { return new httplib::ThreadPool(kReaders); };
   const std::string policy = report::content_policy();
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& answer) {
     answer.set_header("Content-Security-Policy", policy);
@@ -120,12 +131,18 @@ int watch(const WatchArguments& args) {
   });
   const int port = bound_port(server, args.port);
   const Interruptible interruptible;
-  std::thread serving([&] { server.listen_after_bind(); });
+  std::atomic<bool> serves = true;
+  std::thread serving([&] {
+    server.listen_after_bind();
+    serves = false;
+  });
   fmt::print("http://{}:{}/\n", kHost, port);
   std::fflush(stdout);
   base::tell(fmt::format("watching {}; press Ctrl-C to stop\n", args.directory));
   while (interruptible.noted() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   server.stop();
+  for (int turns = 0; serves && turns < 10; ++turns) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  if (serves) std::_Exit(0);  // somebody still reads, slowly; nothing was to be written
   serving.join();
   return 0;
 }

@@ -68,6 +68,11 @@ RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string
   return run;
 }
 
+void RunDirectory::check_new(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) require_empty(path);
+}
+
 RunDirectory RunDirectory::open(const std::filesystem::path& path) {
   require_name(path);
   std::error_code error;

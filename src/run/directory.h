@@ -16,6 +16,8 @@ class RunDirectory {
   // Error(Fault::usage) that names what is there and the commands to continue it (if it is a run) or to choose another; a place
   // that cannot be written is an Error(Fault::failure).
   static RunDirectory create(const std::filesystem::path& path, std::string_view config);
+  // What create() says of a directory that is not empty; nothing is made.
+  static void check_new(const std::filesystem::path& path);
   // A run to continue; a directory without config.toml is an Error(Fault::usage).
   static RunDirectory open(const std::filesystem::path& path);
   // Both hold the directory's lock until destroyed (base/files.h).

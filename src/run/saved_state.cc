@@ -40,7 +40,7 @@ StateJson finite_or_null(double number) { return std::isfinite(number) ? StateJs
 class StateFields {
  public:
   explicit StateFields(const std::filesystem::path& file) : file_(file.string()) {
-    const auto text = base::read_file_if_any(file);
+    const auto text = base::read_file_if_any(file, base::kRecord);
     if (!text) base::refuse_content(file_, "cannot be read: the checkpoint is incomplete");
     json_ = base::parse_json<StateJson>(*text);
     if (!json_.is_object()) base::refuse_content(file_, "not a JSON object");

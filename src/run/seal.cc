@@ -40,7 +40,7 @@ std::string sealed(std::string_view state, const std::filesystem::path& folder) 
 
 void check_seal(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kState;
-  Sealed json = base::parse_json<Sealed>(base::read_file(file));
+  Sealed json = base::parse_json<Sealed>(base::read_file(file, base::kRecord));
   if (!json.is_object()) base::refuse_content(file.string(), "not a JSON object");
   if (!json.contains("files") && !json.contains("sha256")) return;
   const Sealed own = json.value("sha256", Sealed());

@@ -178,7 +178,8 @@ std::string outcome_of(const std::string& summary, const std::filesystem::path& 
 
 FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {
   FinishedRun result{.run = std::move(run), .loss = kUnknown, .beside = {kUnknown, kUnknown}, .failure = {}};
-  const base::Reading reading{.fault = Fault::failure};
+  base::Reading reading = base::kRecord;
+  reading.fault = Fault::failure;
   const auto summary = folder / "summary.json";
   const auto text = base::read_file_if_any(summary, reading);
   if (text && read_summary(result, summary, *text)) return result;
@@ -195,7 +196,7 @@ Results read_results(const std::filesystem::path& directory) {
   std::error_code error;
   const auto plan = directory / "plan.toml", runs = directory / "runs";
   if (!std::filesystem::is_directory(directory, error)) refuse_directory(directory, "there is no such directory");
-  if (!std::filesystem::exists(plan, error)) refuse_directory(directory, "it has no plan.toml");
+  if (!std::filesystem::is_regular_file(plan, error)) refuse_directory(directory, "it has no plan.toml");
   if (!std::filesystem::is_directory(runs, error)) refuse_directory(directory, "it has no folder runs");
   Results results{.directory = directory, .plan = read_plan(plan), .runs = {}};
   for (PlannedRun& run : expand(results.plan)) {

@@ -140,7 +140,7 @@ std::string often_text(const Evaluation& evaluation) {
 
 std::optional<Evaluation> evaluation_in(const std::filesystem::path& run) {
   const auto file = run / "evaluation.json";
-  const auto text = base::read_file_if_any(file);
+  const auto text = base::read_file_if_any(file, base::kRecord);
   if (!text) return {};
   const Json json = base::parse_json<Json>(*text);
   if (!json.is_object()) refuse_evaluation(file, "not a JSON object");

@@ -77,25 +77,34 @@ std::string number_text(double value) { return std::isnan(value) ? "-" : fmt::fo
 std::string status_of_run(const std::filesystem::path& run, bool begun) {
   if (base::DirectoryLock::is_held(run)) return "running";
   const auto summary = run / "summary.json";
-  const auto text = base::read_file_if_any(summary);
+  const auto text = base::read_file_if_any(summary, base::kRecord);
   std::string outcome = text ? outcome_of(*text, summary) : begun ? "interrupted" : "not begun";
   const bool ended = outcome == "done" || outcome == "diverged";
   return !ended && std::filesystem::exists(run / "failure.txt") ? "failed" : outcome;
 }
 
+namespace {
+
+// Folders that cannot be read, or are gone meanwhile, have no runs for this user.
+void add_runs_of(const std::filesystem::directory_entry& entry, std::vector<std::filesystem::path>& found) {
+  std::error_code error;
+  if (!entry.is_directory(error)) return;
+  const bool hidden = entry.path().filename().string().starts_with('.');
+  if (std::filesystem::exists(entry.path() / "config.toml", error)) {
+    found.push_back(entry.path());
+  } else if (!hidden && !entry.is_symlink(error)) {
+    for (const auto& below : base::entries_of(entry.path(), error)) add_runs_of(below, found);
+  }
+}
+
+}  // namespace
+
 std::vector<std::filesystem::path> run_folders(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
   std::error_code error;
-  for (const auto& entry : base::entries_of(folder, error)) {
-    if (!entry.is_directory()) continue;
-    const bool hidden = entry.path().filename().string().starts_with('.');
-    if (std::filesystem::exists(entry.path() / "config.toml")) {
-      found.push_back(entry.path());
-    } else if (!hidden && !entry.is_symlink()) {
-      std::ranges::move(run_folders(entry.path()), std::back_inserter(found));
-    }
-  }
+  const base::Entries entries = base::entries_of(folder, error);
   if (error) throw Error(Fault::usage, fmt::format("{}: cannot be read: {}", folder.string(), error.message()));
+  for (const auto& entry : entries) add_runs_of(entry, found);
   return found;
 }
 

@@ -37,7 +37,7 @@ struct RunReport {
 report::Table summary_table(const std::filesystem::path& run) {
   report::Table table{.name = "summary", .title = "Summary", .head = {"what", "value"}, .rows = {}, .note = ""};
   const auto file = run / "summary.json";
-  const auto text = base::read_file_if_any(file);
+  const auto text = base::read_file_if_any(file, base::kRecord);
   if (!text) return table;
   outcome_of(*text, file);  // refuses what is no summary
   const auto summary = base::parse_json<nlohmann::ordered_json>(*text);

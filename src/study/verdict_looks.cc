@@ -25,7 +25,7 @@ std::vector<Look> looks_of(const std::filesystem::path& directory) {
   std::vector<Look> looks;
   if (directory.empty()) return looks;
   const auto file = directory / kLooks;
-  std::istringstream lines(base::read_file_if_any(file).value_or(""));
+  std::istringstream lines(base::read_file_if_any(file, base::kRecord).value_or(""));
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     const auto json = base::parse_json(line);

@@ -71,7 +71,7 @@ class Checkpoints(Training):
                 (self.out / "summary.json").write_text(summary)
                 self.refused(3, ["summary.json: not a JSON object"], "report", self.out)
         (self.out / "summary.json").write_text('{"status": 7}')
-        self.refused(3, ["summary.json: 'status' is 7, not a text"], "report", self.out)
+        self.refused(3, ["summary.json: 'status' is missing or not a string"], "report", self.out)
 
 
 class Surroundings(Training):
@@ -106,6 +106,30 @@ class Surroundings(Training):
             done = subprocess.run([PROGRAM, *map(str, self.arguments("full"))], stderr=full)
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.summary(self.folder / "full")["status"], "done")
+
+    def test_a_reader_that_goes_away(self):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run([PROGRAM, *map(str, self.arguments("unread"))], stderr=write)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.summary(self.folder / "unread")["status"], "done")
+        self.assertEqual(subprocess.run([PROGRAM, "--xx"], stderr=write).returncode, 2)
+        self.assertEqual(subprocess.run([PROGRAM, "data", "list"], stdout=write).returncode, -signal.SIGPIPE)
+        os.close(write)
+
+    def test_records_that_are_pipes(self):
+        out = self.train("piped", steps=4)
+        (out / "summary.json").unlink()
+        os.mkfifo(out / "summary.json")
+        self.refused(3, ["summary.json", "not a regular file"], "report", out)
+        self.assertIn("damaged", run("runs", self.folder).stdout)
+
+    def test_names_that_a_terminal_would_obey(self):
+        name = self.folder / "a\nb\x1b[31m\u009b1m"
+        done = run("train", "--resume", "--out", name)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertFalse(set("\x1b\u009b") & set(done.stderr), repr(done.stderr))
 
     def test_closed_descriptors(self):
         usual = (self.train("usual") / "config.toml").read_text()

@@ -201,6 +201,15 @@ TEST(QuotedText, OfOthersStaysOnOneLine) {
   EXPECT_EQ(in_one_line(std::string(300, 'a')).size(), 200u);
 }
 
+TEST(QuotedText, HasNothingThatATerminalObeys) {
+  const std::string name = "a\n\x1b[31m\u009b1m\u202eb\u00e9'\\";
+  EXPECT_EQ(printable(name), "a  [31m 1m b\u00e9'\\");
+  EXPECT_EQ(in_quotes(name), "'a\\x0a\\x1b[31m\\xc2\\x9b1m\\xe2\\x80\\xaeb\u00e9'\\'");
+  EXPECT_EQ(shell_word(name), "$'a\\x0a\\x1b[31m\\xc2\\x9b1m\\xe2\\x80\\xaeb\u00e9\\'\\\\'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(printable("\xc2"), "\xc2");  // half a character
+}
+
 TEST(Hashes, HasItsPublishedValues) {
   EXPECT_EQ(hash_of(""), 0xcbf29ce484222325u);
   EXPECT_EQ(hash_of("foobar"), 0x85944171f73967e8u);

@@ -14,8 +14,6 @@
 
 #include <cautious/error.h>
 
-#include "base/atomic_file.h"
-#include "base/files.h"
 #include "base/process.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -69,7 +67,7 @@ int report(const TrainArguments& args, const run::RunConfig& config, const train
     const char* const line = config.task == run::TaskKind::image
                                  ? "validation loss {:.4f}, top-1 error {:.2f}%, top-5 error {:.2f}%; {}\n"
                                  : "validation loss {:.4f}, {:.4f} bits per byte, accuracy {:.4f}; {}\n";
-    base::tell(fmt::format(fmt::runtime(line), last[0], last[1], last[2], args.out));
+    base::tell(fmt::format(fmt::runtime(line), last[0], last[1], last[2], base::printable(args.out)));
     for (const train::Score& score : result.state.scores) {
       base::tell(fmt::format("{} {:.4f} +/- {:.4f} (standard error)\n", score.name, score.value, score.error));
     }
@@ -87,7 +85,6 @@ int train_here(const TrainArguments& args, const run::RunConfig& config, ranks::
   const auto stop = [&] { return interruptible.noted() != 0 || unread; };
   train::RunWatch watch{live, [&] { interruptible.check(); }, stop, {}, say};
   if (args.json) {
-    std::signal(SIGPIPE, SIG_IGN);  // the run is saved first
     watch.row = [&](const run::MetricsRow& row) { unread = !base::try_print(to_json(row) + "\n") || unread; };
   }
   train::RunRequest request{config, args.out, args.resume};
@@ -152,15 +149,6 @@ int train(TrainArguments args, const ranks::Place& place, const std::function<ru
   }
 }
 
-// Whether there is more in the directory than what a killed process leaves.
-bool is_used(const std::filesystem::path& directory) {
-  std::error_code none;
-  return std::ranges::any_of(base::entries_of(directory, none), [](const auto& entry) {
-    const std::string name = entry.path().filename().string();
-    return name != ".lock" && !base::is_written_aside(name);
-  });
-}
-
 // What the run would refuse before its first step, as far as that costs little; else what it is going to be.
 std::vector<std::string> dry_run(const TrainArguments& args, const run::RunConfig& config, const ranks::Place& place) {
   train::check_ranks(config, place.ranks);
@@ -172,7 +160,7 @@ std::vector<std::string> dry_run(const TrainArguments& args, const run::RunConfi
   }
   if (!args.resume && !args.out.empty()) {
     check_out(args.out);
-    if (is_used(args.out)) (void)run::RunDirectory::create(args.out, "");  // refuses it
+    run::RunDirectory::check_new(args.out);
   }
   return banner(config, plan ? &*plan : nullptr);
 }
