@@ -6,7 +6,7 @@ if(CAUTIOUS_PYTHON_PACKAGE)
     string(REGEX REPLACE "^test_" "" topic ${topic})
     add_test(NAME python.${topic} COMMAND ${CAUTIOUS_PYTHON} -B ${file})
     set(environment PYTHONPATH=${PROJECT_BINARY_DIR}/python CAUTIOUS_PROGRAM=$<TARGET_FILE:cautious_program>
-                    OMP_WAIT_POLICY=passive)
+                    ${CAUTIOUS_TEST_ENVIRONMENT})
     set_tests_properties(python.${topic} PROPERTIES LABELS python TIMEOUT 900 ENVIRONMENT "${environment}")
   endforeach()
 endif()

@@ -80,7 +80,8 @@ class Workers(Training):
 
     def test_shards(self):
         plan = self.folder / "plan.toml"
-        plan.write_text('title = "x"\nseeds = 4\n[base]\nmodel.preset = "nano-100k"\ndata.path = "x"\n'
+        (self.folder / "words.txt").write_text("some words " * 2000)
+        plan.write_text('title = "x"\nseeds = 4\n[base]\nmodel.preset = "nano-100k"\ndata.path = "words.txt"\n'
                         '[[arm]]\nname = "a"\n[[arm]]\nname = "b"\noptimizer.lr = 1\n')
         whole = run("study", plan, "--dry-run").stdout.splitlines()[1:-1]
         self.assertEqual(len(whole), 8)

@@ -1,11 +1,14 @@
 // The program `cautious-train`: the verbs of `cautious` that need libtorch.
 #include <malloc.h>
 
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <c10/util/Logging.h>
+#include <torch/version.h>
 
 #include "cli/program.h"
 #include "cli/verbs.h"
@@ -21,11 +24,18 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
+// The tile instructions (AMX) of the oneDNN in libtorch 1.13 end a program in bf16 by SIGILL on processors that have them. The
+// user's own limit stays.
+void avoid_tiles() {
+  if (TORCH_VERSION_MAJOR < 2) setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace cautious::cli;
   keep_memory();
+  avoid_tiles();
   c10::SetStackTraceFetcher([] { return std::string(); });  // its errors are one line, like all others
   at::globalContext().setFlushDenormal(true);               // before the first parallel region: its threads inherit it
   constexpr const char* kExamples =
