@@ -234,7 +234,7 @@ class Tokenizers(unittest.TestCase):
 
     def test_bad_files(self):
         out = self.folder / "out.tokens"
-        self.refused(USAGE, ["gpt9", "gpt2-bpe, tiktoken"], self.english, "--tokenizer", "gpt9", "--out", out)
+        self.refused(USAGE, ["gpt9", "bytes, gpt2-bpe, r50k_base"], self.english, "--tokenizer", "gpt9", "--out", out)
         self.refused(DATA, [str(self.folder), "tokenizer.json"], self.english, "--tokenizer", self.folder, "--out", out)
         self.refused(DATA, ["missing.txt"], self.folder / "missing.txt", "--tokenizer", "bytes", "--out", out)
         small = self.folder / "small.txt"
