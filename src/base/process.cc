@@ -19,6 +19,7 @@
 #include <cautious/error.h>
 
 #include "base/files.h"
+#include "base/text.h"
 
 namespace cautious::base {
 namespace {

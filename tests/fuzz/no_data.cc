@@ -11,7 +11,7 @@
 
 namespace cautious {
 
-std::filesystem::path data::default_cache() { return "cache"; }
+std::filesystem::path data::cache_named(const std::string&) { return "cache"; }
 data::ImageFacts data::image_facts(const ImageSpec&) { return {.training = 1000, .size = 28, .channels = 1, .classes = 10}; }
 
 std::optional<std::int64_t> run::vocabulary_of(const RunConfig&) { return 300; }
