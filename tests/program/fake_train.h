@@ -1,6 +1,6 @@
 // A stand-in for cautious-train: a shell script that takes the same words and leaves the same files. What a run does depends
-// on the arm in its folder's name: bad fails, wild diverges, gone is killed, long continues until it is told to save, meet waits
-// until three of its kind have begun, others are done, with a loss of 2 at weight decay 0.5 and of 2.5 elsewhere.
+// on the arm in its folder's name: bad fails, wild diverges, gone is killed, long continues until it is told to save, meet
+// waits until three of its kind have begun, others are done, with a loss of 2 at weight decay 0.5 and of 2.5 elsewhere.
 #pragma once
 
 #include <algorithm>
