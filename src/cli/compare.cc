@@ -98,14 +98,14 @@ int run(CompareArguments& args, const CLI::App& verb) {
     check_data(runs);
     return list_runs(plan, std::move(runs), jobs, out);
   }
-  if (!external && !args.quiet) {
+  StudyOptions options{.jobs = jobs, .quiet = args.quiet, .again = args.command(out), .command = args.program};
+  if (!external) {
     double count = 0;
     for (const study::PlannedRun& run : runs) count += run.share;
-    base::tell(fmt::format("{:.0f} runs, about {}, into {}\n", count, duration_text(study::hours_of(plan, runs, jobs)), out));
+    const std::string time = duration_text(study::hours_of(plan, runs, jobs));
+    options.opening = fmt::format("{:.0f} runs, about {}, into {}\n", count, time, out);
   }
-  return run_and_report(plan, std::move(runs), out,
-                        {.jobs = jobs, .quiet = args.quiet, .again = args.command(out), .command = args.program})
-      .code;
+  return run_and_report(plan, std::move(runs), out, options).code;
 }
 
 }  // namespace

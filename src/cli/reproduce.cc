@@ -108,13 +108,12 @@ int describe(const std::vector<Experiment>& all) {
 
 // A later stage's plan follows from the results of the one before, so that an interrupted search continues where it was.
 int run_stages(const Experiment& experiment, study::Plan plan, std::vector<study::PlannedRun> runs,
-               const std::filesystem::path& out, const StudyOptions& options) {
+               const std::filesystem::path& out, StudyOptions options) {
   for (int stage = 1;; ++stage) {
-    if (!options.quiet) {
-      base::tell(fmt::format("{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size()));
-    }
+    options.opening += fmt::format("{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size());
     const StudyReport done = run_and_report(plan, std::move(runs), out / fmt::format("stage-{}", stage), options);
     if (done.code != 0 || stage == experiment.stages) return done.code;
+    options.opening.clear();
     plan = study::next_stage(done.results);
     runs = study::expand(plan);
   }
@@ -145,15 +144,15 @@ int list_runs_of(const std::vector<Experiment>& all, const ReproduceArguments& a
 }
 
 int run_one(const Experiment& experiment, const ReproduceArguments& args) {
-  const StudyOptions options{.jobs = args.jobs, .quiet = args.quiet, .again = args.command()};
   const std::filesystem::path out = args.folder() / experiment.name;
   const study::Plan plan = first_plan(experiment);
   std::vector<study::PlannedRun> runs = study::expand(plan);
-  if (!args.quiet) {
-    const Cost cost = cost_of(experiment, runs);
-    base::tell(fmt::format("{}: {} runs, about {}, into {}\n", experiment.name, cost.runs,
-                           duration_text(cost.core_hours / args.jobs), out.string()));
-  }
+  const Cost cost = cost_of(experiment, runs);
+  const StudyOptions options{.jobs = args.jobs,
+                             .quiet = args.quiet,
+                             .again = args.command(),
+                             .opening = fmt::format("{}: {} runs, about {}, into {}\n", experiment.name, cost.runs,
+                                                    duration_text(cost.core_hours / args.jobs), out.string())};
   if (experiment.stages > 1) return run_stages(experiment, plan, std::move(runs), out, options);
   return run_and_report(plan, std::move(runs), out, options).code;
 }

@@ -271,6 +271,7 @@ StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRu
                            const StudyOptions& options) {
   const Interruptible interruptible;
   prepare_data(runs, options, interruptible);
+  if (!options.quiet) base::tell(options.opening);
   StudyTable table(options.quiet, options.jobs);
   const bool ours = runs.front().config.task != run::TaskKind::external;
   study::StudyEnd end = study::run_study(

@@ -18,6 +18,7 @@ struct StudyOptions {
   std::string command = {};         // of external runs
   std::filesystem::path plan = {};  // the file that the user gave, for messages
   study::Shard shard = {};
+  std::string opening = {};  // said before the first run, once the data are in order
 };
 
 // The cores of this machine.

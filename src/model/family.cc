@@ -62,6 +62,7 @@ void read_rotation(const Keys& keys, ModelConfig& c) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (const Json* found = keys.find(key)) read_scaling(keys, key, *found, c);
   }
+  if (c.rope_base <= 0) Keys::wrong("rope_theta", c.rope_base, "a number > 0");  // ours with 0 have no rotation at all
 }
 
 void read_activation(const Keys& keys, const char* key, std::string name, ModelConfig& c) {

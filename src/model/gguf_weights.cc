@@ -133,6 +133,7 @@ void gguf_sizes(GgufKeys& keys, ModelConfig& c) {
 
 void gguf_rotation(GgufKeys& keys, ModelConfig& c) {
   c.rope_base = keys.number("rope.freq_base", 10000);
+  if (c.rope_base <= 0) GgufKeys::refuse(fmt::format("rope.freq_base is {}; valid: a number > 0", c.rope_base));
   const std::string scaling = keys.text("rope.scaling.type", "none");
   const double factor = keys.number("rope.scaling.factor", 1);
   if (scaling != "none" && scaling != "linear")

@@ -17,6 +17,8 @@
 namespace cautious::run {
 namespace {
 
+constexpr std::size_t kMostKeys = 10'000;  // of all files: there are fewer than 200 different ones
+
 // Collects the values of a section and of the sections in it.
 void collect(std::vector<Assignment>& all, std::size_t rank, const std::string& prefix, const base::TomlValue& table) {
   for (const auto& [key, at, value] : table.entries) {
@@ -36,6 +38,7 @@ void collect(std::vector<Assignment>& all, std::size_t rank, const std::string& 
       if (const auto other = std::ranges::find_if(all, twice); other != all.end()) {
         value.refuse(fmt::format("{} is given twice, first in line {}", name, other->line));
       }
+      if (all.size() == kMostKeys) value.refuse(fmt::format("more than {} keys; see 'cautious train --print-config'", kMostKeys));
       all.push_back({Layer::file, rank, *value.file, value.begin.line, name, name, config_value(value)});
     }
   }

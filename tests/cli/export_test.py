@@ -157,6 +157,8 @@ class Export(Training):
 
         refused(["architecture", "llamb", "qwen2"], text(b"llama"), text(b"llamb"))
         refused(["'llama.rope.freq_bosh'", "not known"], b"llama.rope.freq_base", b"llama.rope.freq_bosh")
+        base = b"llama.rope.freq_base" + struct.pack("<I", 6)
+        refused(["rope.freq_base is 0"], base + struct.pack("<f", 10000), base + struct.pack("<f", 0))
         refused(["no llama.block_count"], b"llama.block_count", b"llama.block_cound")
         refused(["no tensor 'blk.2.ffn_up.weight'"], b"blk.2.ffn_up.weight", b"blk.2.ffn_op.weight")
         tensor = text(b"blk.1.attn_norm.weight") + struct.pack("<IQ", 1, 16)

@@ -239,6 +239,7 @@ TEST(ModelFamily, WhatOurModelsLackIsRefusedWithKeyAndValue) {
             "without it");
   EXPECT_EQ(fault_with("hidden_act", "gelu"),
             "run/config.json: 'hidden_act' is '\"gelu\"', which our models do not have; valid: silu, gelu_pytorch_tanh");
+  EXPECT_EQ(fault_with("rope_theta", 0), "run/config.json: 'rope_theta' is '0.0'; valid: a number > 0");
   EXPECT_NE(fault_with("partial_rotary_factor", 0.5).find("'partial_rotary_factor' is '0.5'"), std::string::npos);
   EXPECT_NE(fault_with("layer_types", {"full_attention", "sliding_attention"}).find("'layer_types' is"), std::string::npos);
   EXPECT_NE(fault_with("quantization_config", {{"bits", 4}}).find("valid: absent"), std::string::npos);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "data/tokenizer/bpe_training.h"
@@ -56,6 +57,17 @@ TEST_F(RunConfigLayers, HyphensAreUnderscores) {
     FAIL() << "both were taken";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("a:3: train.batch_size is given twice, first in line 2"), std::string::npos);
+  }
+}
+
+TEST_F(RunConfigLayers, TooManyKeysAreRefusedBeforeAnyIsLookedUp) {
+  std::string text;
+  for (int i = 0; i < 10'001; ++i) text += fmt::format("k{} = 1\n", i);
+  try {
+    layers({text});
+    FAIL() << "all were taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a:10001: more than 10000 keys"), std::string::npos) << error.what();
   }
 }
 

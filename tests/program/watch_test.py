@@ -5,6 +5,7 @@ usage: watch_test.py PROGRAM STUDY_SAMPLE_WRITE
 import base64
 import hashlib
 import http.client
+import itertools
 import os
 import pathlib
 import re
@@ -14,6 +15,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import urllib.request
 
@@ -121,6 +124,35 @@ class Watch(unittest.TestCase):
         page = get(self.start(hostile))
         self.assertNotIn("<img src=x", page)
         self.assertIn("&lt;img src=x", page)
+
+    def test_readers_that_come_to_no_end(self):
+        address = self.start(self.study)
+        port = int(address.rstrip("/").rsplit(":", 1)[1])
+        stop = threading.Event()
+        readers = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(40)]
+
+        def drip():
+            for line in itertools.cycle([b"GET / HTTP/1.1\r\n"] + 100 * [b"X-More: 1\r\n"]):
+                for reader in readers:
+                    try:
+                        reader.sendall(line)
+                    except OSError:  # it was shown the door
+                        pass
+                if stop.wait(0.5):
+                    return
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        try:
+            time.sleep(1)
+            self.assertIn("runs done", get(address))
+            self.server.send_signal(signal.SIGINT)
+            self.assertEqual(self.server.wait(timeout=10), 0)
+        finally:
+            stop.set()
+            dripping.join()
+            for reader in readers:
+                reader.close()
 
     def test_a_port_that_is_taken(self):
         port = self.start(self.study).rstrip("/").rsplit(":", 1)[1]
