@@ -122,6 +122,7 @@ class Faults(unittest.TestCase):
         if not ALL:
             lot = random.Random(2)
             moments = lot.sample(moments, min(most, len(moments))) + [(n, kept) for n, _ in saved for kept in ("synced", "zeros")]
+        seen = set()
         for n, kept in sorted(moments):
             with self.subTest(scenario=type(scenario).__name__, after=n, kept=kept):
                 disk = power.Disk(source, store)
@@ -133,9 +134,12 @@ class Faults(unittest.TestCase):
                 if steps:
                     found = [int(path.name[5:]) for path in (source / "run/checkpoints").glob("step_*")]
                     self.assertIn(steps[-1], found)
-                self.goes_on(scenario, source, expected)
+                left = power.content(source)
+                if left not in seen:  # many calls change nothing that would be left
+                    self.goes_on(scenario, source, expected)
+                seen.add(left)
         shutil.rmtree(source)
-        print(f"{type(scenario).__name__}: {len(moments)} power losses at {len(calls)} calls", flush=True)
+        print(f"{type(scenario).__name__}: {len(moments)} power losses at {len(calls)} calls, {len(seen)} different disks", flush=True)
 
     def test_train(self):
         scenario = scenarios.Train(PROGRAM, self.inputs)

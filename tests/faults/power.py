@@ -1,4 +1,5 @@
 """What is left after a power loss: the calls that the shim wrote down, replayed up to one of them, keeping what was synced."""
+import hashlib
 import pathlib
 
 
@@ -74,6 +75,12 @@ class Disk:
                     (place / name).write_bytes(node.synced + rest)
 
         put(self.top, pathlib.Path(to))
+
+
+def content(folder):
+    """A hash of all names in the folder and their bytes."""
+    all = [(str(path.relative_to(folder)), path.is_file() and path.read_bytes()) for path in sorted(folder.rglob("*"))]
+    return hashlib.sha256(repr(all).encode()).digest()
 
 
 def read_log(file):
