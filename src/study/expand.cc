@@ -114,11 +114,12 @@ std::string folder_of(const PlannedRun& run) {
   return fmt::format("{}_seed={}_{}", name.substr(0, kLongest), run.seed, run.hash);
 }
 
-std::ptrdiff_t position_of(const std::vector<PlannedRun>& runs, const std::string& arm, const PlannedRun& like) {
-  const auto found = std::ranges::find_if(
-      runs, [&](const PlannedRun& run) { return run.arm == arm && run.seed == like.seed && run.point == like.point; });
-  return found - runs.begin();
-}
+// A seed's runs so far, found by what they are and by what they compute.
+struct Planned {
+  std::vector<PlannedRun> runs;
+  std::map<std::pair<std::string, Overrides>, std::ptrdiff_t> at;  // arm and point
+  std::map<std::string, std::string> folders;                      // by hash, of runs that another may be
+};
 
 std::string part_of(const Plan& plan, const Arm& arm) { return fmt::format("arm {}", &arm - plan.arms.data()); }
 
@@ -190,17 +191,16 @@ void check_reference(const PlannedRun& run, const PlannedRun& reference) {
 }
 
 // A run that others follow has a trace to write, so it is never another's.
-void share_folder(PlannedRun& run, const std::vector<PlannedRun>& before) {
-  const auto alone = [](const PlannedRun& one) { return one.config.log.decay_trace || one.follows >= 0; };
-  const auto same =
-      std::ranges::find_if(before, [&](const PlannedRun& other) { return other.hash == run.hash && !alone(other); });
-  if (alone(run) || same == before.end()) return;
-  run.folder = same->folder;
+void share_folder(PlannedRun& run, Planned& before) {
+  if (run.config.log.decay_trace || run.follows >= 0) return;
+  const auto [same, first] = before.folders.emplace(run.hash, run.folder);
+  if (first) return;
+  run.folder = same->second;
   run.share = 0;
 }
 
-PlannedRun planned(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, bool tuning,
-                   const std::vector<PlannedRun>& before) {
+PlannedRun& add_run(const Plan& plan, const Arm& arm, const Overrides& point, std::uint64_t seed, bool tuning,
+                    Planned& before) {
   PlannedRun run{.arm = arm.name,
                  .point = point,
                  .seed = seed,
@@ -211,15 +211,16 @@ PlannedRun planned(const Plan& plan, const Arm& arm, const Overrides& point, std
                  .folder = {}};
   std::string kind;
   if (const Arm* const other = reference_of(plan, arm)) {
-    run.follows = position_of(before, other->name, run);
-    const PlannedRun& reference = before.at(static_cast<std::size_t>(run.follows));
+    run.follows = before.at.at({other->name, point});
+    const PlannedRun& reference = before.runs.at(static_cast<std::size_t>(run.follows));
     check_reference(run, reference);
     kind = fmt::format("{} {}\n", arm.density_of.empty() ? "budget_of" : "density_of", reference.hash);
   }
   run.hash = hash_of(run.config, kind);
   run.folder = folder_of(run);
   share_folder(run, before);
-  return run;
+  before.at.emplace(std::pair(arm.name, point), std::ssize(before.runs));
+  return before.runs.emplace_back(std::move(run));
 }
 
 // Whether the arm runs on a tuning seed: it has points to choose from, and does the choosing.
@@ -241,18 +242,18 @@ void share_among_candidates(std::vector<PlannedRun>& runs) {
 }
 
 std::vector<PlannedRun> runs_of(const Plan& plan, std::uint64_t seed, bool tuning) {
-  std::vector<PlannedRun> runs;
+  Planned planned;
   for (const std::pair<const Arm*, Overrides>& at : arms_at_points(plan)) {
     const Arm& arm = *at.first;
     if (tuning && !is_tuned(plan, arm)) continue;
     const std::size_t points = count_points(plan, arm);
     plan.lines.at(part_of(plan, arm), [&] {
-      PlannedRun& run = runs.emplace_back(planned(plan, arm, at.second, seed, tuning, runs));
+      PlannedRun& run = add_run(plan, arm, at.second, seed, tuning, planned);
       run.candidate = !tuning && !plan.tune_seeds.empty() && points > 1 && !point_by_point(plan, arm);
     });
   }
-  share_among_candidates(runs);
-  return runs;
+  share_among_candidates(planned.runs);
+  return std::move(planned.runs);
 }
 
 }  // namespace
