@@ -1,7 +1,7 @@
 # Completion for `cautious` in bash; in zsh after `autoload -U +X bashcompinit && bashcompinit`. No program is started: the
 # table is what the programs say of themselves, put in by share/manual.py when they are built.
-#   VERB: verbs below it. VERB OPTIONS, VERB ARGUMENT, VERB --option, KEY --section.key: what can stand there, names first, then
-#   @file or @dir for those, and @list where commas separate several names.
+#   VERB: verbs below it. VERB OPTIONS, VERB ARGUMENT, VERB --option, KEYS, VERB KEYS, KEY --section.key: what can stand there,
+#   names first, then @file or @dir for those, and @list where commas separate several names.
 typeset -gA _cautious_table
 _cautious_table=(
   # TABLE
@@ -29,7 +29,7 @@ _cautious() {
   elif [[ $word == -* ]]; then
     names=${_cautious_table[$verb OPTIONS]-}
     if [[ $word == --*.* && ( $verb == train || $verb == finetune || $verb == compare ) ]]; then
-      names=${_cautious_table[KEYS]-}
+      names=${_cautious_table[$verb KEYS]-${_cautious_table[KEYS]-}}
     fi
   else
     names="${_cautious_table[$verb VERBS]-} ${_cautious_table[$verb ARGUMENT]-}"

@@ -10,6 +10,9 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 COLUMN = 28  # where meanings begin (src/cli/help.cc)
+# Keys that cautious compare refuses (kComparisonDecides of src/study/compare.cc).
+COMPARE_DECIDES = {"--model.preset", "--data.path", "--train.steps", "--optimizer.name", "--optimizer.lr", "--optimizer.weight_decay",
+                   "--optimizer.decay"}
 
 
 class Program:
@@ -172,6 +175,7 @@ def completion(program, helps, settings):
             if value:
                 table.update({f"{verb} {name}": values.of(value, meaning) for name in names})
     table["KEYS"] = [f"{key}=" for key in settings]
+    table["compare KEYS"] = [f"{key}=" for key in settings if key not in COMPARE_DECIDES]
     also = {"--data.path": "compare --data", "--data.tokenizer": "tokenize --tokenizer", "--model.preset": "train --preset"}
     for key, (known, _) in settings.items():
         table[f"KEY {key}"] = known + table.get(also.get(key), [])

@@ -1,5 +1,5 @@
 # The programs from end to end: replays against numpy, training, studies, the laboratory, bad input.
-foreach(part replay bad_input command workers)
+foreach(part replay bad_input values command workers)
   cautious_script(cli.${part} fast cli/${part}_test.py $<TARGET_FILE:cautious_program>)
 endforeach()
 cautious_script(cli.manual program cli/manual_test.py $<TARGET_FILE:cautious_program>)

@@ -73,7 +73,7 @@ bool has_control_characters(std::string_view text) {
 class ProblemReader {
  public:
   explicit ProblemReader(const std::filesystem::path& file)
-      : table_(base::read_toml(file, {.what = "the problem", .most = 1 << 20, .regular_only = true})) {
+      : table_(base::read_toml(file, {.what = "the problem", .most = 1 << 20})) {
     problem_.file = file.string();
     problem_.name = problem_.title = file.stem().string();
   }

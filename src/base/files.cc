@@ -32,12 +32,6 @@ struct Descriptor {
   }
 };
 
-// What the user can mend: the name, the permission. Anything else is the machine's.
-bool is_of_the_name(int error) {
-  constexpr std::array kOfTheName{ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EINVAL, ENXIO};
-  return std::ranges::find(kOfTheName, error) != kOfTheName.end();
-}
-
 [[noreturn]] void refuse_reading(const std::filesystem::path& file, const Reading& reading, const std::string& why) {
   throw Error(reading.fault,
               fmt::format("{}: cannot read{}{}: {}", file.string(), reading.what.empty() ? "" : " ", reading.what, why));
@@ -104,6 +98,11 @@ Entries listed(const std::filesystem::path& folder) {
 
 }  // namespace
 
+bool is_of_the_name(int error) {
+  constexpr std::array kOfTheName{ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EINVAL, ENXIO};
+  return std::ranges::find(kOfTheName, error) != kOfTheName.end();
+}
+
 void refuse_content(const std::string& where, const std::string& message) {
   throw Error(Fault::data, message, {.where = where});
 }
@@ -114,15 +113,18 @@ void fail_at(const std::filesystem::path& path, std::string_view step, const std
 void fail_at(const std::filesystem::path& path, std::string_view step, int error) { fail_at(path, step, reason(error)); }
 
 std::optional<std::string> read_file_if_any(const std::filesystem::path& file, const Reading& reading) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) {
+  const Descriptor opened(open_file(file, O_RDONLY | O_NONBLOCK));  // so that a named pipe is not waited for
+  if (opened.number < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     refuse_reading(file, reading, errno);
   }
+  struct stat status {};
+  if (::fstat(opened.number, &status) != 0) refuse_reading(file, reading, errno);
   if (S_ISDIR(status.st_mode)) refuse_reading(file, reading, "is a directory");
-  if (reading.regular_only && !S_ISREG(status.st_mode)) refuse_reading(file, reading, "not a regular file");
-  const Descriptor opened(open_file(file, O_RDONLY));
-  if (opened.number < 0) refuse_reading(file, reading, errno);
+  const std::string name = file.string();
+  const bool given = S_ISFIFO(status.st_mode) && (name.starts_with("/dev/fd/") || name == "/dev/stdin");
+  if (!S_ISREG(status.st_mode) && !given) refuse_reading(file, reading, "not a regular file");
+  if (::fcntl(opened.number, F_SETFL, 0) != 0) refuse_reading(file, reading, errno);  // to wait for what comes
   return read_to_end(opened.number, file, reading);
 }
 
@@ -133,7 +135,7 @@ std::string read_file(const std::filesystem::path& file, const Reading& reading)
 }
 
 std::string read_end(const std::filesystem::path& file, std::size_t most) {
-  const Descriptor opened(open_file(file, O_RDONLY));
+  const Descriptor opened(open_file(file, O_RDONLY | O_NONBLOCK));
   const off_t size = opened.number < 0 ? 0 : ::lseek(opened.number, 0, SEEK_END);
   if (size <= 0) return "";
   std::string text(std::min(most, static_cast<std::size_t>(size)), '\0');
@@ -163,7 +165,7 @@ MappedFile::~MappedFile() {
 }
 
 AppendFile::AppendFile(const std::filesystem::path& path) : path_(path) {
-  file_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  file_ = open_file(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);  // a named pipe that nobody reads is an error
   if (file_ < 0) fail_at(path, "open", errno);
 }
 
@@ -251,7 +253,7 @@ Entries entries_below(const std::filesystem::path& folder) {
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
   const auto path = directory / ".lock";
-  const int file = open_file(path, O_RDWR | O_CREAT);
+  const int file = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) fail_locking("open", path, errno);
   while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
@@ -274,8 +276,15 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
   file_ = file;
 }
 
+bool DirectoryLock::holds(const std::filesystem::path& directory) const {
+  struct stat own {
+  }, there{};
+  return ::fstat(file_, &own) == 0 && ::lstat((directory / ".lock").c_str(), &there) == 0 && own.st_ino == there.st_ino &&
+         own.st_dev == there.st_dev;
+}
+
 bool DirectoryLock::is_held(const std::filesystem::path& directory) {
-  const Descriptor lock(open_file(directory / ".lock", O_RDONLY));
+  const Descriptor lock(open_file(directory / ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   return lock.number >= 0 && ::flock(lock.number, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 

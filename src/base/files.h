@@ -21,13 +21,13 @@ struct Reading {
   std::string_view what{};    // "the plan", for the message
   Fault fault = Fault::data;  // of a file that cannot be read
   std::size_t most = std::numeric_limits<std::size_t>::max();
-  bool regular_only = false;  // otherwise a pipe is read to its end, as in --config <(...)
 };
 
-// Of a file that a program of ours left: no pipe, which would be waited for, and not without end.
-inline constexpr Reading kRecord{.most = std::size_t{64} << 20, .regular_only = true};
+// Of a file that a program of ours left.
+inline constexpr Reading kRecord{.most = std::size_t{64} << 20};
 
-// All bytes of the file. Otherwise an Error: "run.toml: cannot read the plan: No such file or directory".
+// All bytes of a regular file, or of a pipe that this process has been given, as in --config <(...): a named one would be
+// waited for, and a device need not end. Otherwise an Error: "run.toml: cannot read the plan: No such file or directory".
 std::string read_file(const std::filesystem::path& file, const Reading& reading = {});
 // Nothing if there is no such file.
 std::optional<std::string> read_file_if_any(const std::filesystem::path& file, const Reading& reading = {});
@@ -68,6 +68,9 @@ class AppendFile {
   int file_ = -1;
 };
 
+// Whether an errno is what the user can mend, the name or the permission; anything else is the machine's.
+bool is_of_the_name(int error);
+
 // open() with O_CLOEXEC, again where a signal interrupts it.
 int open_file(const std::filesystem::path& path, int flags);
 // All bytes, whatever write() takes at a time; 0 or the error.
@@ -100,6 +103,8 @@ class DirectoryLock {
   DirectoryLock(DirectoryLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
   DirectoryLock& operator=(DirectoryLock&&) = delete;
 
+  // Whether the directory is still the one that was locked: it may have been moved or removed since.
+  bool holds(const std::filesystem::path& directory) const;
   // Whether another process holds it now; nothing changes, and the directory need not be there.
   static bool is_held(const std::filesystem::path& directory);
 

@@ -20,14 +20,15 @@ namespace cautious::base {
 namespace {
 
 [[noreturn]] void refuse_input(const std::string& name, const char* step, int error) {
-  refuse_content(name, fmt::format("cannot {}: {}", step, std::generic_category().message(error)));
+  throw Error(is_of_the_name(error) ? Fault::data : Fault::failure,
+              fmt::format("cannot {}: {}", step, std::generic_category().message(error)), {.where = name});
 }
 
 }  // namespace
 
 InputFile::InputFile(const std::filesystem::path& path) : name_(path.string()) {
   // Without O_NONBLOCK a named pipe would wait for a writer before it can be refused.
-  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  file_ = open_file(path, O_RDONLY | O_NONBLOCK);
   struct stat status {};
   int error = file_ < 0 || ::fstat(file_, &status) != 0 ? errno : 0;
   if (error == 0 && S_ISDIR(status.st_mode)) error = EISDIR;
@@ -87,7 +88,12 @@ std::size_t InputFile::next(std::span<std::byte> to) const {
     const auto count = ::read(file_, to.data() + done, to.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) refuse_input(name_, "read", errno);
-    if (count == 0) break;
+    if (count == 0) {
+      const auto at = ::lseek(file_, 0, SEEK_CUR);
+      if (at >= 0 && static_cast<std::uint64_t>(at) < size_)
+        refuse_content(name_, fmt::format("cut short while it was read: no byte {}", at));
+      break;
+    }
     done += static_cast<std::size_t>(count);
   }
   return done;

@@ -53,6 +53,8 @@ void check_dense(std::string_view name, std::span<const std::int64_t> shape, std
 
 Parameter parameter_of(const cautious_parameter& given) {
   const std::string_view name = text_at(given.name, "parameter.name");
+  constexpr std::size_t kMostSides = 64;
+  if (given.rank > kMostSides) refuse(fmt::format("parameter.rank is {}; valid: 0 to {}", given.rank, kMostSides));
   if (given.rank > 0) at(given.shape, "parameter.shape");
   const std::span shape(given.shape, given.rank);
   if (given.strides != nullptr) check_dense(name, shape, {given.strides, given.rank});

@@ -109,6 +109,9 @@ bool look_at_conversations(const run::RunConfig& config, const OpenData& open) {
 void check_out(const std::string& out) {
   std::error_code error;
   const auto status = fs::status(out, error);
+  if (error && error != std::errc::no_such_file_or_directory) {  // a file on the way, a name that is too long
+    throw Error(Fault::failure, fmt::format("--out: cannot make the directory {}: {}", base::in_quotes(out), error.message()));
+  }
   if (!fs::exists(status) || fs::is_directory(status)) return;
   throw Error(Fault::usage, fmt::format("--out: {} is a file; give a directory", base::in_quotes(out)));
 }

@@ -28,6 +28,12 @@ int launch(const LaunchArguments& args, std::vector<std::string> command) {
                                           "nano-300k --data.path=gcide --out runs/two",
                                           command.empty() ? "" : ", not '" + one_line(command.front()) + "'"));
   }
+  for (const std::string& argument : command) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name != "-n" && name != "--ranks" && name != "--port") continue;
+    throw Error(Fault::usage, fmt::format("{0} comes before '{1}', as in: cautious launch {0} {2} {1} ...", name,
+                                          command.front(), name == "--port" ? 29500 : 2));
+  }
   if (args.ranks < 1) throw Error(Fault::usage, fmt::format("--ranks is {}; it must be at least 1", args.ranks));
   if (args.port < 0 || args.port > 65535) throw Error(Fault::usage, fmt::format("--port is {}; valid: 0 to 65535", args.port));
   command.insert(command.begin(), sibling_program("cautious-train").string());

@@ -41,6 +41,7 @@ struct ReproduceArguments {
   std::string command() const {
     std::string text = fmt::format("cautious reproduce {} --scale {} --out {}", name, scale, base::shell_word(folder()));
     if (!data.empty()) text += " --data " + base::shell_word(data);
+    if (jobs != default_jobs()) text += fmt::format(" --jobs {}", jobs);
     return force ? text + " --force" : text;
   }
 };
@@ -110,7 +111,8 @@ int describe(const std::vector<Experiment>& all) {
 int run_stages(const Experiment& experiment, study::Plan plan, std::vector<study::PlannedRun> runs,
                const std::filesystem::path& out, StudyOptions options) {
   for (int stage = 1;; ++stage) {
-    options.opening += fmt::format("{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size());
+    options.opening +=
+        fmt::format("{}: stage {} of {}, {} points\n", experiment.name, stage, experiment.stages, plan.arms.size());
     const StudyReport done = run_and_report(plan, std::move(runs), out / fmt::format("stage-{}", stage), options);
     if (done.code != 0 || stage == experiment.stages) return done.code;
     options.opening.clear();

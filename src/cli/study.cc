@@ -28,6 +28,7 @@
 #include "model/config.h"
 #include "run/directory.h"
 #include "run/run_data.h"
+#include "study/claims.h"
 #include "study/progress.h"
 #include "study/report.h"
 #include "study/reproduce.h"
@@ -249,6 +250,17 @@ void StudyTable::print(const std::vector<FinishedRun>& runs, const std::string& 
   table_.say(last);
 }
 
+// A study that another process is changing, or writing the report of, is waited for.
+study::WhileWaiting::Call waiting_call(const StudyOptions& options, const Interruptible& interruptible) {
+  return [&, told = std::string()](const std::string& who, std::chrono::milliseconds waited) mutable {
+    constexpr std::chrono::seconds kLong{1};
+    if (interruptible.noted() != 0) throw Interrupted{.signal = interruptible.noted(), .left = "to continue: " + options.again};
+    if (options.quiet || waited < kLong || who == told) return;
+    base::tell(fmt::format("waiting for {}\n", who));
+    told = who;
+  };
+}
+
 }  // namespace
 
 void check_study_out(const std::filesystem::path& out) {
@@ -274,6 +286,7 @@ StudyReport run_and_report(const study::Plan& plan, std::vector<study::PlannedRu
   if (!options.quiet) base::tell(options.opening);
   StudyTable table(options.quiet, options.jobs);
   const bool ours = runs.front().config.task != run::TaskKind::external;
+  const study::WhileWaiting while_waiting(waiting_call(options, interruptible));
   study::StudyEnd end = study::run_study(
       plan, std::move(runs), out,
       {.program = ours ? sibling_program("cautious-train") : "",

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/study.h"
 #include "run/config.h"
+#include "study/directory.h"
 #include "study/reproduce.h"
 #include "study/results.h"
 
@@ -64,6 +65,7 @@ std::string duration_text(double hours) {
 
 int list_runs(const study::Plan& plan, std::vector<study::PlannedRun> runs, int jobs, const std::filesystem::path& out,
               const study::Shard& shard) {
+  study::StudyDirectory::check(out, plan, runs);
   std::size_t width = 3;
   for (const study::PlannedRun& run : runs) width = std::max(width, run.folder.size());
   const bool external = runs.front().config.task == run::TaskKind::external;  // their size is not known

@@ -20,6 +20,7 @@
 #include <cautious/error.h>
 
 #include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"
@@ -218,7 +219,23 @@ int decode(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
   return 0;
 }
 
-int run(const TokenizeArguments& args, bool tokenizer_given, bool out_given) {
+// The names of fetched sets as the files of their texts.
+void place_sets(std::vector<std::string>& files) {
+  std::vector<std::string> placed;
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (data::known_set_if_any(file) == nullptr || std::filesystem::exists(file, error)) {
+      placed.push_back(file);
+      continue;
+    }
+    const auto folder = data::place_named(file, data::Content::text, "FILE", data::default_cache());
+    for (const auto& entry : base::entries_of(folder)) placed.push_back(entry.path().string());
+  }
+  files = std::move(placed);
+}
+
+int run(TokenizeArguments& args, bool tokenizer_given, bool out_given) {
+  place_sets(args.files);
   check_arguments(args, tokenizer_given, out_given);
   if (args.train) return train(args);
   threads_of(args);
@@ -235,7 +252,7 @@ void add_tokenize(CLI::App& app, Verb& chosen) {
   verb.footer(kTokenizeExamples);
   verb.add_option("FILE", args->files,
                   "Text (one document per file) or JSONL (one per line), either also as .gz, .dz or .zst; Parquet (one per\n"
-                  "row); - for standard input; with --decode token files, .tokens or .bin")
+                  "row); the name of a fetched text; - for standard input; with --decode token files, .tokens or .bin")
       ->required()
       ->type_name("");
   const auto* tokenizer =

@@ -1,10 +1,16 @@
 // `cautious watch`: the report of a study or of a run on a page that follows it. Served to this machine only, made anew when a
 // file changes; nothing is written.
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,7 +35,9 @@ namespace cautious::cli {
 namespace {
 
 constexpr const char* kHost = "127.0.0.1";
-constexpr std::size_t kReaders = 64;  // at a time; a slow one keeps only itself waiting
+constexpr std::size_t kReaders = 64;                          // at a time; a slow one keeps only itself waiting
+constexpr std::size_t kRequestBytes = std::size_t{32} << 10;  // with the cookies of every other port of this machine
+constexpr std::chrono::seconds kRequestTime{5};
 constexpr Range kPorts{0, 65535, false, false};
 
 struct WatchArguments {
@@ -92,6 +100,68 @@ class Watched {
   std::mutex mutex_;
 };
 
+// What the library sees of a connection: a request that ends where it is too long or too slow, as one of the library's own
+// lines would not, and the answer. The socket's calls have time limits already.
+class Exchange : public httplib::Stream {
+ public:
+  explicit Exchange(socket_t socket) : socket_(socket) {}
+
+  bool is_readable() const override { return true; }
+  bool is_writable() const override { return true; }
+
+  ssize_t read(char* to, std::size_t size) override {
+    if (read_ == received_ && !receive()) return -1;
+    const std::size_t count = std::min(size, received_ - read_);
+    std::memcpy(to, request_.data() + read_, count);
+    read_ += count;
+    return static_cast<ssize_t>(count);
+  }
+
+  // All of it: the library asks once.
+  ssize_t write(const char* text, std::size_t size) override {
+    for (std::size_t sent = 0; sent < size;) {
+      const ssize_t count = ::send(socket_, text + sent, size - sent, MSG_NOSIGNAL);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return -1;
+      sent += static_cast<std::size_t>(count);
+    }
+    return static_cast<ssize_t>(size);
+  }
+
+  void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
+  void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
+  socket_t socket() const override { return socket_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool receive() {
+    if (received_ == request_.size() || Clock::now() > end_) return false;
+    ssize_t count = 0;
+    do count = ::recv(socket_, request_.data() + received_, request_.size() - received_, 0);
+    while (count < 0 && errno == EINTR);
+    if (count > 0) received_ += static_cast<std::size_t>(count);
+    return count > 0;
+  }
+
+  socket_t socket_;
+  Clock::time_point end_ = Clock::now() + kRequestTime;
+  std::array<char, kRequestBytes> request_{};
+  std::size_t received_ = 0, read_ = 0;
+};
+
+// One request per connection. The library would answer with a part of the page for every range that a request names.
+class Server : public httplib::Server {
+  bool process_and_close_socket(socket_t socket) override {
+    Exchange exchange(socket);
+    bool closes = true;
+    const bool answered = process_request(exchange, true, closes, [](httplib::Request& request) { request.ranges.clear(); });
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return answered;
+  }
+};
+
 // The library would share a port that another process has.
 int bound_port(httplib::Server& server, int port) {
   server.set_socket_options([](socket_t socket) {
@@ -107,17 +177,17 @@ int bound_port(httplib::Server& server, int port) {
 int watch(const WatchArguments& args) {
   base::check_range("--port", args.port, kPorts);
   Watched watched(args.directory);
-  httplib::Server server;
-  server.set_payload_max_length(1024);  // nobody has anything to say
+  Server server;
   server.set_read_timeout(std::chrono::seconds(2));
-  server.set_keep_alive_timeout(2);
   server.new_task_queue = [] { return new httplib::ThreadPool(kReaders); };
   const std::string policy = report::content_policy();
   server.set_pre_routing_handler([&](const httplib::Request& request, httplib::Response& answer) {
     answer.set_header("Content-Security-Policy", policy);
     answer.set_header("X-Content-Type-Options", "nosniff");
-    if (is_local(request.get_header_value("Host"))) return httplib::Server::HandlerResponse::Unhandled;
-    answer.status = 403;
+    const bool local = is_local(request.get_header_value("Host"));
+    if (local && (request.method == "GET" || request.method == "HEAD")) return httplib::Server::HandlerResponse::Unhandled;
+    answer.status = local ? 405 : 403;  // nobody has anything to say: a body is not even unpacked
+    if (local) return httplib::Server::HandlerResponse::Handled;
     answer.set_content(fmt::format("the page is http://{}/ on this machine, under no other name\n", kHost), "text/plain");
     return httplib::Server::HandlerResponse::Handled;
   });

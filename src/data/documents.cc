@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -60,6 +61,29 @@ std::string inner_suffix(const Path& path) { return (is_packed_name(path) ? path
 
 bool is_lines_name(const Path& path) { return inner_suffix(path) == ".jsonl" || inner_suffix(path) == ".ndjson"; }
 
+// Formats that are no text, by the bytes at a place, and the command that unpacks one, where there is one.
+struct Known {
+  std::size_t at;
+  std::string_view bytes, name, command;
+  bool named = false;  // the command asks for a file's name
+};
+constexpr std::array kKnown{Known{0, "\xfd\x37zXZ", "xz", "xzcat"},
+                            Known{0, "BZh", "bzip2", "bzcat"},
+                            Known{257, "ustar", "a tar archive", "tar -xOf", true},
+                            Known{0, "PK\x03\x04", "a zip archive", "unzip -p", true},
+                            Known{0, "%PDF-", "PDF", ""},
+                            Known{0, "PAR1", "Parquet; name it .parquet", ""},
+                            Known{0, "\x89PNG", "a PNG image", ""},
+                            Known{0, "\xff\xd8\xff", "a JPEG image", ""},
+                            Known{0, "GIF8", "a GIF image", ""}};
+
+// By its byte order mark; without one, what text is most often in that is not UTF-8.
+std::string_view encoding_of(std::string_view text) {
+  using namespace std::string_view_literals;
+  if (text.starts_with("\xff\xfe\0\0"sv) || text.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
+  return text.starts_with("\xff\xfe"sv) || text.starts_with("\xfe\xff"sv) ? "UTF-16" : "LATIN1";
+}
+
 // A file's text, decompressed and checked, as it comes: without a byte order mark, and never ending within a character.
 class TextStream {
  public:
@@ -103,18 +127,36 @@ class TextStream {
     checked_ += first_bad(std::string_view(text_).substr(checked_));
     const std::size_t left = text_.size() - checked_;
     if (left == 0 || (left < 4 && !ended_)) return;  // a character of which more is to come
-    const std::string where = base::shell_word(name());
-    std::string packed, convert = "iconv -f LATIN1 -t UTF-8";
-    if (stream_.format() == base::InputStream::Format::plain) {
-      if (name() != "standard input") convert += " " + where;
-    } else {
-      packed = " of the decompressed text";
-      convert =
-          fmt::format("{} {} | {}", stream_.format() == base::InputStream::Format::gzip ? "zcat" : "zstdcat", where, convert);
-    }
+    const std::string_view start = before_ == 0 ? std::string_view(text_) : "";
+    refuse_known(start);
+    const std::string convert = fmt::format("iconv -f {} -t UTF-8", encoding_of(start));
     base::refuse_content(
         name(), fmt::format("not UTF-8 text: byte 0x{:02x} at byte {}{}; if it is text in another encoding, convert it: {}",
-                            static_cast<unsigned char>(text_[checked_]), before_ + checked_, packed, convert));
+                            static_cast<unsigned char>(text_[checked_]), before_ + checked_,
+                            is_packed() ? " of the decompressed text" : "", through(convert)));
+  }
+
+  void refuse_known(std::string_view start) const {
+    const auto known = std::ranges::find_if(
+        kKnown, [&](const Known& k) { return start.size() > k.at && start.substr(k.at).starts_with(k.bytes); });
+    if (known == kKnown.end()) return;
+    std::string cure;
+    if (!known->command.empty()) {
+      cure = fmt::format("; unpack it on a pipe: {} | cautious tokenize - --format {} --tokenizer bytes --out data.tokens",
+                         known->named ? fmt::format("{} {}", known->command, file()) : through(known->command),
+                         is_lines_name(Path(name()).stem()) ? "jsonl" : "text");
+    }
+    base::refuse_content(name(), fmt::format("not text, but {}{}", known->name, cure));
+  }
+
+  bool is_packed() const { return stream_.format() != base::InputStream::Format::plain; }
+  // As a shell takes it.
+  std::string file() const { return name() == "standard input" ? "FILE" : base::shell_word(name()); }
+  // The command with its input: "iconv FILE", "zcat FILE | iconv".
+  std::string through(std::string_view command) const {
+    if (!is_packed()) return fmt::format("{} {}", command, file());
+    const bool gzip = stream_.format() == base::InputStream::Format::gzip;
+    return fmt::format("{} {} | {}", gzip ? "zcat" : "zstdcat", file(), command);
   }
 
   base::InputStream stream_;
@@ -123,14 +165,21 @@ class TextStream {
   bool ended_ = false;
 };
 
-nlohmann::json object_of_line(std::string_view line, const std::string& where) {
-  if (!base::is_shallow(line)) base::refuse_content(where, "JSON that is nested too deeply");
-  nlohmann::json object;
+// `fault` says what is no JSON near a byte.
+nlohmann::json json_of(std::string_view text, const std::string& where, const std::function<std::string(std::size_t)>& fault) {
+  if (!base::is_shallow(text)) base::refuse_content(where, "JSON that is nested too deeply");
   try {
-    object = nlohmann::json::parse(line);
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    base::refuse_content(where, fmt::format("not JSON near column {}: {}", error.byte, base::in_quotes(line)));
+    base::refuse_content(where, fault(error.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    base::refuse_content(where, "JSON with a number that is too large");
   }
+}
+
+nlohmann::json object_of_line(std::string_view line, const std::string& where) {
+  const nlohmann::json object = json_of(
+      line, where, [&](std::size_t byte) { return fmt::format("not JSON near column {}: {}", byte, base::in_quotes(line)); });
   if (!object.is_object()) base::refuse_content(where, fmt::format("a JSON {}, not an object", object.type_name()));
   return object;
 }
@@ -169,14 +218,10 @@ void each_line(TextStream& stream, const EachObject& each) {
 
 void each_entry(TextStream& stream, const EachObject& each) {
   while (!stream.ended()) stream.read();
-  if (!base::is_shallow(stream.text())) base::refuse_content(stream.name(), "JSON that is nested too deeply");
-  nlohmann::json list;
-  try {
-    list = nlohmann::json::parse(stream.text());
-  } catch (const nlohmann::json::parse_error& error) {
-    base::refuse_content(stream.name(), fmt::format("not JSON near byte {}", error.byte));
-  }
-  if (!list.is_array() || list.empty()) base::refuse_content(stream.name(), "not a list of JSON objects");
+  const nlohmann::json list =
+      json_of(stream.text(), stream.name(), [](std::size_t byte) { return fmt::format("not JSON near byte {}", byte); });
+  if (!list.is_array()) base::refuse_content(stream.name(), "not a list of JSON objects");
+  if (list.empty()) base::refuse_content(stream.name(), "has no documents, only an empty list");
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string where = fmt::format("{}: entry {}", stream.name(), i + 1);
     if (!list[i].is_object()) base::refuse_content(where, fmt::format("a JSON {}, not an object", list[i].type_name()));

@@ -27,6 +27,7 @@ namespace {
 using optim::Slot;
 
 constexpr const char* kFormat = "cautious optimizer state 1";
+constexpr Range kStepNumbers{0, 0x1p62, false, false};
 constexpr const char* kAfterRecipe = " lr_multiplier=";
 
 std::string type_name(Element element) { return element == Element::f64 ? "F64" : element == Element::f32 ? "F32" : "BF16"; }
@@ -83,7 +84,7 @@ void require_equal(const std::string& file, const std::string& what, const std::
 
 // Numbers of the metadata; what is wrong in them is the file's fault.
 std::int64_t whole_number(const std::string& text, const std::string& key, const std::string& file) try {
-  return base::to_integer(key, text, {0, 0x1p62, false, false});
+  return base::to_integer(key, text, kStepNumbers);
 } catch (const Error& error) {
   throw error.within(file, Fault::data);
 }
@@ -235,7 +236,7 @@ std::vector<StateTensor> Optimizer::state(std::size_t tensor) const {
 
 void Optimizer::set_steps(std::size_t tensor, std::int64_t t) {
   (void)steps_of(tensor);  // refuses an index out of range
-  if (t < 0) throw Error(Fault::usage, fmt::format("t is {}; it must not be negative", t));
+  base::check_range("t", static_cast<double>(t), kStepNumbers);
   parts_->slots[tensor].t = t;
   parts_->report.step = std::max(parts_->report.step, t);
 }

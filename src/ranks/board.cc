@@ -188,7 +188,12 @@ void Board::working(std::int64_t step) {
 }
 void Board::waiting() { parts_->at_work = false; }
 
-void Board::fail(const std::string& why) { parts_->send({Kind::fail, "", why}); }
+void Board::fail(const std::string& why) {
+  Parts& p = *parts_;
+  p.send({Kind::fail, "", why});
+  std::unique_lock lock(p.mutex);  // the process may end next, and with the first rank the board
+  p.changed.wait_for(lock, 2s, [&p] { return p.seen_off || !p.trouble.empty(); });
+}
 
 std::string Board::trouble() const {
   const std::lock_guard lock(parts_->mutex);

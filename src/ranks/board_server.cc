@@ -89,6 +89,7 @@ void BoardServer::take(Rank& rank, const Frame& frame) {
     case Kind::fail:
       rank.left = true;
       fail(fmt::format("{} stopped: {}", rank.name(), frame.text));
+      rank.line.send({Kind::leave});
       return;
     case Kind::leave:
       rank.left = true;

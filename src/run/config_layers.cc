@@ -38,7 +38,8 @@ void collect(std::vector<Assignment>& all, std::size_t rank, const std::string& 
       if (const auto other = std::ranges::find_if(all, twice); other != all.end()) {
         value.refuse(fmt::format("{} is given twice, first in line {}", name, other->line));
       }
-      if (all.size() == kMostKeys) value.refuse(fmt::format("more than {} keys; see 'cautious train --print-config'", kMostKeys));
+      if (all.size() == kMostKeys)
+        value.refuse(fmt::format("more than {} keys; see 'cautious train --print-config'", kMostKeys));
       all.push_back({Layer::file, rank, *value.file, value.begin.line, name, name, config_value(value)});
     }
   }
@@ -161,6 +162,8 @@ void replace_named(std::vector<Assignment>& given, std::size_t rank, Fallen& fal
   start_anew(given, rank, "model.from", fallen, [](const Assignment&, const Assignment&, const Assignment& a) {
     return (belongs_to_model(a.name) && a.name != "model.preset") || a.name == "data.tokenizer";
   });
+  start_anew(given, rank, "data.tokenizer", fallen,
+             [](const Assignment&, const Assignment&, const Assignment& a) { return a.name == "model.vocab"; });
   for (const std::string section : {"optimizer", "optimizer.rest"}) {
     const auto belongs = [&](const Assignment& was, const Assignment&, const Assignment& a) {
       return belongs_to_optimizer(recipe(was.value.text), section, a.name);

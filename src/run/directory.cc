@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <ctime>
 #include <system_error>
@@ -56,6 +57,17 @@ void require_empty(const std::filesystem::path& path) {
       {.where = "out"});
 }
 
+// What is written into a directory that somebody sent must stay in it.
+void refuse_links(const std::filesystem::path& path) {
+  constexpr std::array kOwn{"config.toml",     "metrics.jsonl", "metrics.csv", "summary.json", "summary.csv", "log.txt",
+                            "decay_trace.bin", "checkpoints",   "tb"};
+  for (const char* const name : kOwn) {
+    std::error_code error;
+    if (!std::filesystem::is_symlink(path / name, error)) continue;
+    base::refuse_content((path / name).string(), "a link, where a run has a file or folder of its own; put that in its place");
+  }
+}
+
 }  // namespace
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, std::string_view config) {
@@ -86,7 +98,14 @@ RunDirectory RunDirectory::open(const std::filesystem::path& path) {
                     base::shell_word(path)),
         {.where = "out"});
   }
+  refuse_links(path);
   return RunDirectory(path, base::DirectoryLock(path));
+}
+
+void RunDirectory::check_there() const {
+  if (lock_.holds(path_)) return;
+  throw Error(Fault::failure, fmt::format("{} was moved or removed while the run worked", base::in_quotes(path_.string())),
+              {.where = "out"});
 }
 
 void RunDirectory::log(std::string_view line) const {

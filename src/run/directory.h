@@ -27,6 +27,8 @@ class RunDirectory {
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path summary() const { return path_ / "summary.json"; }
+  // An Error(Fault::failure) if the directory was moved or removed while the run worked.
+  void check_there() const;
   // Appends the line to log.txt, with the time in front.
   void log(std::string_view line) const;
 

@@ -166,7 +166,7 @@ std::string event(const MetricsRow& row) {
 // Calls take(line, where) with every line that has its end.
 template <class Take>
 void each_row(const std::filesystem::path& jsonl, const Take& take) {
-  const std::string text = base::read_file(jsonl, {.regular_only = true});
+  const std::string text = base::read_file(jsonl);
   std::string_view rest = text;
   std::size_t number = 0;
   for (std::size_t end; (end = rest.find('\n')) != rest.npos; rest.remove_prefix(end + 1)) {

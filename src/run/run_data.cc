@@ -12,6 +12,7 @@
 
 #include <cautious/error.h>
 
+#include "base/text.h"
 #include "data/instructions/conversations.h"
 #include "data/permutation.h"
 #include "data/sets/catalog.h"
@@ -126,6 +127,10 @@ LessonData open_lessons(const RunConfig& config) {
                             validation;
   if (config.data.val_path.empty()) {
     validation = taken_for_validation(train, config.data.val_fraction);
+    if (train.empty()) {
+      throw Error(Fault::data, fmt::format("{}, taken for validation: nothing is left to train on; give more, or data.val_path",
+                                           base::counted(validation.size(), "conversation")));
+    }
   } else {
     validation = lessons_in(config.data.val_path, "data.val_path", speech, data::cache_named(config.data.cache));
   }
@@ -138,11 +143,12 @@ LessonData open_lessons(const RunConfig& config) {
                   {}};
   for (const auto& [rows, what] : {std::pair(&data.train, "learn from"), std::pair(&data.validation, "validate on")}) {
     if (rows->count() > 0) continue;
-    throw Error(
-        Fault::data,
-        fmt::format(
-            "none of the conversations to {} has an answer within {} tokens; raise train.seq_len, or give more conversations",
-            what, length));
+    const std::int64_t context = config.model.shape.context;
+    const std::string raise = length < context ? fmt::format("raise it to at most {}, or ", context) : "";
+    throw Error(Fault::data,
+                fmt::format("none of the conversations to {} has an answer within {} tokens, train.seq_len; {}give "
+                            "others with shorter questions",
+                            what, length, raise));
   }
   if (data.train.cut() > 0) {
     data.notices.push_back(

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <optional>
 #include <random>
 #include <sstream>
@@ -28,6 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kPause{50};
+constexpr const char* kUnknownWorker = "an unknown process";
+
+thread_local WhileWaiting::Call while_waiting;
 
 struct Process {
   char state = '?';
@@ -90,12 +94,22 @@ std::vector<std::string> claimed_in(const fs::path& folder) {
   return names;
 }
 
+// Nothing of what is no file.
 std::string read_claim(const fs::path& file) {
   constexpr std::size_t kMost = 4096;
   return base::read_end(file, kMost);
 }
 
+// A link is there, wherever it leads.
+bool is_missing(const fs::path& file) {
+  std::error_code error;
+  return fs::symlink_status(file, error).type() == fs::file_type::not_found;
+}
+
 }  // namespace
+
+WhileWaiting::WhileWaiting(Call call) { while_waiting = std::move(call); }
+WhileWaiting::~WhileWaiting() { while_waiting = {}; }
 
 Worker this_worker() {
   std::random_device random;
@@ -170,10 +184,20 @@ bool Claims::take(const std::string& name) {
   return true;
 }
 
+void Claims::pause(const std::string& name, const std::string& owner, Clock::time_point begun) const {
+  using std::chrono::duration_cast, std::chrono::milliseconds;
+  if (while_waiting) {
+    while_waiting(fmt::format("{} ({})", owner, file(name).string()), duration_cast<milliseconds>(Clock::now() - begun));
+  }
+  std::this_thread::sleep_for(kPause);
+}
+
 void Claims::wait_for(const std::string& name) {
+  const Clock::time_point begun = Clock::now();
   while (!take(name)) {
-    (void)others();  // dead ones go
-    std::this_thread::sleep_for(kPause);
+    const std::map<std::string, std::string> alive = others();  // dead ones go
+    const auto owner = alive.find(name);
+    pause(name, owner == alive.end() ? kUnknownWorker : owner->second, begun);
   }
 }
 
@@ -198,7 +222,7 @@ bool Claims::take_away(const std::string& name, const std::string& expected) {
   const bool meant = read_claim(aside) == expected;
   if (!meant) [[maybe_unused]]
     const int back = ::link(aside.c_str(), file(name).c_str());
-  ::unlink(aside.c_str());
+  std::remove(aside.c_str());  // it may be a folder
   return meant;
 }
 
@@ -207,7 +231,7 @@ std::map<std::string, std::string> Claims::others() {
   std::map<std::string, std::string> alive;
   for (const std::string& name : claimed_in(folder_)) {
     std::string found = read_claim(file(name));
-    if (is_ours(found) || (found.empty() && !fs::exists(file(name)))) continue;
+    if (is_ours(found) || (found.empty() && is_missing(file(name)))) continue;
     const auto before = seen_.find(name);
     Seen seen{std::move(found), Clock::now()};
     if (before != seen_.end()) {
@@ -221,7 +245,7 @@ std::map<std::string, std::string> Claims::others() {
       continue;
     }
     const std::optional<Worker> owner = worker_in(seen.text);
-    alive.emplace(name, owner ? owner->name() : "an unknown process");
+    alive.emplace(name, owner ? owner->name() : kUnknownWorker);
     now.emplace(name, std::move(seen));
   }
   seen_ = std::move(now);
@@ -229,6 +253,7 @@ std::map<std::string, std::string> Claims::others() {
 }
 
 std::string Claims::someone_else() {
+  const Clock::time_point begun = Clock::now();
   while (true) {
     const std::map<std::string, std::string> all = others();
     if (all.empty()) return "";
@@ -236,7 +261,7 @@ std::string Claims::someone_else() {
       const std::optional<Worker> owner = worker_in(seen.text);
       if (seen.renewed || (owner && owner->kernel == worker_.kernel)) return all.at(name);
     }
-    std::this_thread::sleep_for(kPause);
+    pause(all.begin()->first, all.begin()->second, begun);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,17 @@ struct Lease {
   std::chrono::milliseconds end{60000};  // a claim that nobody saw renewed for so long is dead
 };
 
+// While one exists, the claims of its thread call it again and again as long as they wait for another worker.
+class WhileWaiting {
+ public:
+  // `who` is the worker and the claim that it has: "node7:4711 (studies/cwd/claims/plan)". It may throw to give up.
+  using Call = std::function<void(const std::string& who, std::chrono::milliseconds waited)>;
+  explicit WhileWaiting(Call call);
+  ~WhileWaiting();
+  WhileWaiting(const WhileWaiting&) = delete;
+  WhileWaiting& operator=(const WhileWaiting&) = delete;
+};
+
 // An owner of the same kernel is dead once its process is gone; any other once its claim has not changed for the time of the
 // lease, by the watcher's own clock. Every failure of the file system but that of renewing is an Error(Fault::failure).
 class Claims {
@@ -47,7 +59,7 @@ class Claims {
 
   // A name is that of a file that does not begin with a dot. False: somebody has it, dead or alive.
   bool take(const std::string& name);
-  // Once nobody has it.
+  // Once nobody has it (WhileWaiting).
   void wait_for(const std::string& name);
   // Whether it is still ours: a process that slept for longer than the lease may have lost it. To be asked before anything is
   // written that the next owner could have written.
@@ -56,7 +68,8 @@ class Claims {
 
   // Claims of other workers that are not known to be dead, with the workers' names; dead ones are taken away.
   std::map<std::string, std::string> others();
-  // The name of another worker that is alive, which can take as long as the lease to find out; empty: there is none.
+  // The name of another worker that is alive, which can take as long as the lease to find out (WhileWaiting); empty: there is
+  // none.
   std::string someone_else();
 
  private:
@@ -72,6 +85,7 @@ class Claims {
   bool is_ours(const std::string& text) const;
   bool is_dead(const Seen& seen) const;
   bool take_away(const std::string& name, const std::string& expected);
+  void pause(const std::string& name, const std::string& owner, Clock::time_point begun) const;
   void renew(const std::string& name, std::uint64_t beat) const;
   void keep_renewing();
 

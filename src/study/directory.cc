@@ -115,6 +115,11 @@ StudyDirectory::StudyDirectory(const fs::path& path, const Plan& plan, const std
   claims_.give_back(kChange);
 }
 
+void StudyDirectory::check(const fs::path& path, const Plan& plan, const std::vector<PlannedRun>& runs) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) check_usable(path, plan, runs);
+}
+
 void StudyDirectory::check_plan() const {
   if (holds(path_, plan_)) return;
   throw Error(Fault::failure,

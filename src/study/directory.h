@@ -22,6 +22,9 @@ class StudyDirectory {
   StudyDirectory(const std::filesystem::path& path, const Plan& plan, const std::vector<PlannedRun>& runs, Lease lease = {},
                  const Worker& worker = this_worker());
 
+  // What it would refuse; nothing is made.
+  static void check(const std::filesystem::path& path, const Plan& plan, const std::vector<PlannedRun>& runs);
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path run(const PlannedRun& run) const { return path_ / "runs" / run.folder; }
   std::filesystem::path config(const PlannedRun& run) const { return path_ / "configs" / (run.folder + ".toml"); }

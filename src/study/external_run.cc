@@ -86,7 +86,7 @@ std::vector<std::string> environment_of(const ExternalRun& run) {
 
 ExternalResult reported(const ExternalRun& run, const std::string& objective, const fs::path& said) {
   const fs::path file = run.directory / kResult;
-  if (const auto text = base::read_file_if_any(file, {.what = "the result"})) {
+  if (const auto text = base::read_file_if_any(file, {.what = "the result", .most = base::kRecord.most})) {
     const OrderedJson json = base::parse_json<OrderedJson>(*text);
     if (!json.is_object()) {
       base::refuse_content(file.string(),

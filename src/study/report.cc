@@ -135,12 +135,12 @@ void add_contrasts(report::HtmlPage& page, const Verdict& verdict, const Report&
   page.close_details();
   if (verdict.exploratory == 0) return;
   const bool one = verdict.exploratory == 1;
-  page.open_details(fmt::format("{} exploratory {}", verdict.exploratory, one ? "comparison" : "comparisons"));
-  page.paragraph(
-      fmt::format("{} not prespecified. Among {} comparisons without any true difference, {:.2g} on average have "
-                  "p < 0.05; a correction for their number (Bonferroni) asks for p < {:.2g}.",
-                  one ? "It was" : "They were", verdict.exploratory, 0.05 * static_cast<double>(verdict.exploratory),
-                  0.05 / static_cast<double>(verdict.exploratory)));
+  page.open_details(base::counted(verdict.exploratory, "exploratory comparison"));
+  const auto count = static_cast<double>(verdict.exploratory);
+  page.paragraph(one ? "It was not prespecified: without any true difference, it has p < 0.05 once in 20 such reports."
+                     : fmt::format("They were not prespecified. Among {} comparisons without any true difference, {:.2g} on "
+                                   "average have p < 0.05; a correction for their number (Bonferroni) asks for p < {:.2g}.",
+                                   verdict.exploratory, 0.05 * count, 0.05 / count));
   page.figure(report.exploratory);
   page.table(report.exploratory_table);
   page.close_details();

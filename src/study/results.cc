@@ -25,6 +25,26 @@ using Json = nlohmann::json;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array<std::string_view, 3> kOutcomes{"done", "diverged", "stopped"};
 constexpr std::array kProvenance{"version", "git", "compiler", "cpu", "blas", "threads"};
+constexpr std::array kCounts{"parameters",  "steps",      "horizon", "best_step", "tokens",          "images",
+                             "val_targets", "val_images", "threads", "ranks",     "optimizer_bytes", "peak_rss_bytes"};
+constexpr Range kPercent{0, 100, false, false};
+constexpr std::string_view kScore = "eval/", kScoreError = "_stderr";
+
+struct SummaryNumber {
+  const char* key;
+  Range valid;
+};
+constexpr std::array<SummaryNumber, 11> kNumbers{{{"objective", kFinite},
+                                                  {"val_loss", kFinite},
+                                                  {"best_val_loss", kFinite},
+                                                  {"val_bpb", kFinite},
+                                                  {"val_accuracy", kFraction},
+                                                  {"val_error", kPercent},
+                                                  {"best_val_error", kPercent},
+                                                  {"val_top5_error", kPercent},
+                                                  {"decay_budget", kFinite},
+                                                  {"seconds", kNonnegative},
+                                                  {"seed", kNonnegative}}};
 
 [[noreturn]] void refuse_summary(const std::filesystem::path& file, std::string_view why) {
   throw Error(Fault::data, fmt::format("{}; remove the file to repeat the run", why), {.where = file.string()});
@@ -51,10 +71,19 @@ double count_in(const Json& json, const std::filesystem::path& file, const std::
   return count;
 }
 
-Json summary_in(const std::string& text, const std::filesystem::path& file) {
-  Json json = base::parse_json<Json>(text);
-  if (!json.is_object()) refuse_summary(file, "not a JSON object");
-  return json;
+void check_number(const Json& json, const std::filesystem::path& file, const std::string& key, const Range& valid) {
+  const double number = json.contains(key) ? number_in(json, file, key) : kUnknown;
+  if (std::isnan(number) || valid.contains(number)) return;
+  refuse_summary(file, fmt::format("'{}' is {}; valid: {}", key, number, to_string(valid)));
+}
+
+// Those that are there, whether or not anything is computed from them: reports show all.
+void check_numbers(const Json& json, const std::filesystem::path& file) {
+  for (const char* const key : kCounts) count_in(json, file, key);
+  for (const SummaryNumber& number : kNumbers) check_number(json, file, number.key, number.valid);
+  for (const auto& [key, value] : json.items()) {
+    if (key.starts_with(kScore)) check_number(json, file, key, key.ends_with(kScoreError) ? kNonnegative : kFraction);
+  }
 }
 
 std::string outcome_in(const Json& json, const std::filesystem::path& file) {
@@ -67,13 +96,25 @@ std::string outcome_in(const Json& json, const std::filesystem::path& file) {
   return status;
 }
 
+struct Summary {
+  Json json;
+  std::string outcome;
+};
+
+Summary summary_in(const std::string& text, const std::filesystem::path& file) {
+  Json json = base::parse_json<Json>(text);
+  if (!json.is_object()) refuse_summary(file, "not a JSON object");
+  std::string outcome = outcome_in(json, file);
+  check_numbers(json, file);
+  return {std::move(json), std::move(outcome)};
+}
+
 // Scores of benchmarks, in the order of the summary; those that were not finite are left out.
 std::vector<std::pair<std::string, double>> scores_in(const Json& json, const std::filesystem::path& file) {
-  constexpr std::string_view kFront = "eval/";
   std::vector<std::pair<std::string, double>> scores;
   for (const auto& [key, value] : json.items()) {
-    if (!key.starts_with(kFront) || key.ends_with("_stderr") || value.is_null()) continue;
-    std::string name = key.substr(kFront.size());
+    if (!key.starts_with(kScore) || key.ends_with(kScoreError) || value.is_null()) continue;
+    std::string name = key.substr(kScore.size());
     std::ranges::replace(name, '/', ' ');
     scores.emplace_back(std::move(name), number_in(json, file, key));
   }
@@ -82,8 +123,7 @@ std::vector<std::pair<std::string, double>> scores_in(const Json& json, const st
 
 // Whether the summary is that of a run that has ended by itself.
 bool read_summary(FinishedRun& run, const std::filesystem::path& file, const std::string& text) {
-  const Json json = summary_in(text, file);
-  const std::string outcome = outcome_in(json, file);
+  const auto [json, outcome] = summary_in(text, file);
   const Measure measure = measure_of(run.run);
   run.decay_budget = number_in(json, file, "decay_budget");
   run.seconds = number_in(json, file, "seconds");
@@ -173,7 +213,7 @@ std::filesystem::path folder_of(const Results& results, const FinishedRun& run) 
 }
 
 std::string outcome_of(const std::string& summary, const std::filesystem::path& file) {
-  return outcome_in(summary_in(summary, file), file);
+  return summary_in(summary, file).outcome;
 }
 
 FinishedRun read_run(const std::filesystem::path& folder, PlannedRun run) {

@@ -40,8 +40,8 @@ Measure measure_of(const std::vector<FinishedRun>& runs);
 
 std::filesystem::path folder_of(const Results& results, const FinishedRun& run);
 
-// "done", "diverged" or "stopped", as the text of summary.json says; anything else is an Error(Fault::data) that names the
-// file.
+// "done", "diverged" or "stopped", as the text of summary.json says; anything else, and a number in it that cannot be, is an
+// Error(Fault::data) that names the file.
 std::string outcome_of(const std::string& summary, const std::filesystem::path& file);
 
 // What a run's directory says, which need not be there.

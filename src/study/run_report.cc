@@ -39,7 +39,7 @@ report::Table summary_table(const std::filesystem::path& run) {
   const auto file = run / "summary.json";
   const auto text = base::read_file_if_any(file, base::kRecord);
   if (!text) return table;
-  outcome_of(*text, file);  // refuses what is no summary
+  outcome_of(*text, file);  // refuses what no run has written
   const auto summary = base::parse_json<nlohmann::ordered_json>(*text);
   for (const auto& [key, value] : summary.items()) {
     table.rows.push_back({key, value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump()});

@@ -46,10 +46,11 @@ struct Layout {
 
 // One vector of losses per arm, all over the same seeds; of different lengths they are an Error(Fault::usage).
 Layout layout_of(const std::vector<std::vector<double>>& losses);
-// The layout that two of the arms are judged in: that of all of them, which knows the residuals better, unless the difference
-// of the two scatters more than the others do (an F-test at kApart); then that of the two alone, which is their paired t-test.
-Layout layout_for(const std::vector<std::vector<double>>& losses, std::size_t a, std::size_t b);
-inline constexpr double kApart = 0.15;
+// The layout that two of the arms are judged in: that of all of them, which knows the residuals better, without others that
+// scatter more than the rest (F-tests at kNoisy); but if the difference of the two scatters more than the others do (an F-test
+// at kApart), that of the two alone, which is their paired t-test.
+Layout layout_for(std::vector<std::vector<double>> losses, std::size_t a, std::size_t b);
+inline constexpr double kApart = 0.15, kNoisy = 0.001;
 
 // The mean difference of two arms of the layout.
 struct Difference {

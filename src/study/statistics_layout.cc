@@ -92,17 +92,50 @@ Layout layout_of(const std::vector<std::vector<double>>& losses) {
   return layout;
 }
 
-// The contrast of the pair and those that are orthogonal to it are independent estimates of the same variance.
-Layout layout_for(const std::vector<std::vector<double>>& losses, std::size_t a, std::size_t b) {
-  const Layout all = layout_of(losses), pair = layout_of({losses.at(a), losses.at(b)});
-  if (all.arms < 3 || all.freedom() == 0) return pair;
-  const auto own = static_cast<double>(pair.freedom()), others = static_cast<double>(all.freedom() - pair.freedom());
-  const double squares = pair.sd * pair.sd * own;
-  const double rest = std::max(0.0, all.sd * all.sd * static_cast<double>(all.freedom()) - squares) / others;
-  if (squares <= own * rest) return all;
-  if (rest == 0) return pair;
-  const boost::math::fisher_f ratio(own, others);
-  return boost::math::cdf(boost::math::complement(ratio, squares / own / rest)) < kApart ? pair : all;
+// A sum of squares of the layout's contrasts, and how many they are.
+struct Squares {
+  explicit Squares(const Layout& layout)
+      : sum(layout.sd * layout.sd * static_cast<double>(layout.freedom())), freedom(static_cast<double>(layout.freedom())) {}
+  Squares(double s, double f) : sum(s), freedom(f) {}
+  double sum, freedom;
+};
+Squares operator-(const Squares& all, const Squares& part) {
+  return {std::max(0.0, all.sum - part.sum), all.freedom - part.freedom};
+}
+
+// P of the F-test that the first scatter no more than the second: contrasts that are orthogonal to each other.
+double no_more(const Squares& these, const Squares& those) {
+  if (those.freedom == 0 || these.sum * those.freedom <= those.sum * these.freedom) return 1;
+  if (those.sum == 0) return 0;
+  const boost::math::fisher_f ratio(these.freedom, those.freedom);
+  return boost::math::cdf(boost::math::complement(ratio, these.sum / these.freedom / (those.sum / those.freedom)));
+}
+
+// Without the arms, but for the first two, that scatter more than the rest: the noisiest first.
+void drop_noisy(std::vector<std::vector<double>>& losses) {
+  while (losses.size() > 2 && losses.front().size() > 1) {
+    const Squares all(layout_of(losses));
+    double least = 1;
+    std::vector<std::vector<double>> kept;
+    for (std::size_t arm = 2; arm < losses.size(); ++arm) {
+      std::vector<std::vector<double>> others = losses;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(arm));
+      const Squares rest(layout_of(others));
+      if (rest.sum == 0) continue;  // arms that are alike to the last digit are a tie, not the rule
+      if (const double p = no_more(all - rest, rest); p < least) least = p, kept = std::move(others);
+    }
+    if (least >= kNoisy) return;
+    losses = std::move(kept);
+  }
+}
+
+Layout layout_for(std::vector<std::vector<double>> losses, std::size_t a, std::size_t b) {
+  check_lengths(losses);
+  std::swap(losses.at(a), losses.at(0));
+  std::swap(losses.at(b == 0 ? a : b), losses.at(1));
+  drop_noisy(losses);
+  const Layout all = layout_of(losses), pair = layout_of({losses[0], losses[1]});
+  return no_more(Squares(pair), Squares(all) - Squares(pair)) < kApart ? pair : all;
 }
 
 Difference difference_in(const Layout& layout, double value, std::size_t seeds) {

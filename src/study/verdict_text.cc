@@ -28,7 +28,7 @@ std::string seeds_text(const ContrastResult& result) {
 // Why a difference is judged by its own spread, in a study of more than two arms.
 std::string alone_text(const ContrastResult& result, std::size_t arms) {
   if (result.layout.arms > 2 || arms < 3) return "";
-  return result.complete ? ", paired t-test of these two, which scatter more than the other arms"
+  return result.complete ? ", paired t-test of these two, which scatter unlike the other arms"
                          : ", paired t-test of the seeds that have both";
 }
 

@@ -44,10 +44,16 @@ void check_memory(const run::RunConfig& config, const ranks::World& world) {
           image ? "or lower train.batch_size" : "set model.recompute=true, or lower train.batch_size or train.seq_len"));
 }
 
-void check_length(const RunRequest& request) {
+void check_continued(const RunRequest& request) {
+  if (!request.resume) return;
   const auto saved = run::list_checkpoints(request.out / "checkpoints");
   const std::int64_t steps = steps_of(request.config);
-  if (!request.resume || saved.empty() || saved.back().step <= steps) return;
+  if (saved.empty() && says_done(request.out / "summary.json")) {
+    throw Error(Fault::data, fmt::format("{}: the run has ended, and its checkpoints are gone: there is nothing to continue; "
+                                         "start a new one with another --out",
+                                         request.out.string()));
+  }
+  if (saved.empty() || saved.back().step <= steps) return;
   throw Error(Fault::usage, fmt::format("the run would end after step {}, but step {} is done; give a longer one, as in: "
                                         "--change train.steps={}",
                                         steps, saved.back().step, saved.back().step));
@@ -96,11 +102,20 @@ RunPlan plan_of_data(const RunRequest& request, const Progress& progress) {
   return config.task == run::TaskKind::image ? plan_of_images(config, progress) : plan_of_text(config, progress);
 }
 
+void check_request(const RunRequest& request) {
+  const run::RunConfig& config = request.config;
+  check_continued(request);
+  reference_run(config, tensor_names(config));
+  const auto saved = run::list_checkpoints(request.out / "checkpoints");
+  if (!request.resume || saved.empty()) return;
+  (void)changes_since(run::read_state(saved.back(), config.task, steps_of(config)), config, request.changed);
+}
+
 std::unique_ptr<Task> prepare(const RunRequest& request, const RunWatch& watch, ranks::World& world) {
   const run::RunConfig& config = request.config;
   at::set_num_threads(config.train.threads);
   agree_on(config, world);
-  if (world.first()) check_length(request);
+  if (world.first()) check_continued(request);
   check_memory(config, world);
   std::unique_ptr<Task> task;
   world.in_turn("data", [&] {

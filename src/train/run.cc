@@ -37,6 +37,7 @@ class Run {
 
  private:
   void load();
+  void begin_again();
   void load_from(const std::vector<run::CheckpointInfo>& saved);
   bool asked();
   std::string fault_now() const;
@@ -45,7 +46,6 @@ class Run {
   void write(run::MetricsRow& row, const StepReport& report, bool evaluating);
   void save(bool best = false);
   bool score_now();
-  std::vector<std::string> columns() const;
   // Tokens or images per second since `step`, when training_ was `seconds`.
   double rate(std::int64_t step, double seconds) const {
     return static_cast<double>((trainer_.done() - step) * run::units_per_step(config_)) / (training_ - seconds);
@@ -98,7 +98,7 @@ Run::Run(const RunRequest& request, const RunWatch& watch, ranks::World& world, 
   first_step_ = row_step_ = state_.step;
   if (directory == nullptr) return;
   if (request.resume) run::tidy_checkpoints(directory->checkpoints(), config_.checkpoint.keep);
-  metrics_.emplace(directory->path(), columns(), state_.step, config_.log.tensorboard);
+  metrics_.emplace(directory->path(), columns_of(config_.task, telemetry_.columns()), state_.step, config_.log.tensorboard);
   if (config_.log.decay_trace) trace_.emplace(directory->path(), trainer_.names(), state_.step);
   if (!config_.log.command.empty()) {
     command_.emplace(config_, directory->path(), state_.step, [this](const std::string& line) { say(line); });
@@ -109,9 +109,19 @@ Run::Run(const RunRequest& request, const RunWatch& watch, ranks::World& world, 
 void Run::load() {
   std::vector<run::CheckpointInfo> saved;
   if (directory_ != nullptr) saved = run::list_checkpoints(directory_->checkpoints());
-  if (world_.gather(saved.empty() ? 0 : 1).front() == 0) return;
+  if (world_.gather(saved.empty() ? 0 : 1).front() == 0) return begin_again();
   load_from(saved);
   watch_.say(fmt::format("continuing after step {} of {}", state_.step, steps_));
+}
+
+// A run that was killed before its first checkpoint.
+void Run::begin_again() {
+  if (directory_ == nullptr) return;
+  state_.config = run::computing_keys(run::read_config({.files = {directory_->config()}, .preset = "", .overrides = {}}));
+  const std::string changes = changes_since(state_, config_, changed_);
+  if (!changes.empty()) base::write_atomically(directory_->config(), to_toml(config_));
+  state_.config = run::computing_keys(config_);
+  say("there is no checkpoint: starting with step 1" + (changes.empty() ? "" : "; " + changes));
 }
 
 void Run::load_from(const std::vector<run::CheckpointInfo>& saved) try {
@@ -134,16 +144,6 @@ void Run::load_from(const std::vector<run::CheckpointInfo>& saved) try {
   if (error.fault() != Fault::data || saved.size() < 2) throw;
   throw Error(Fault::data, fmt::format("{}; to continue from step {}, move {} elsewhere", error.what(), saved.rbegin()[1].step,
                                        saved.back().path.string()));
-}
-
-std::vector<std::string> Run::columns() const {
-  const std::string unit(run::unit_of(config_.task));
-  std::vector<std::string> all{"step", unit, "epoch", "loss"};
-  const auto add = [&](const std::vector<std::string>& more) { all.insert(all.end(), more.begin(), more.end()); };
-  add(measures_.columns);
-  add({"lr", "weight_decay", "grad_norm", "clip_scale", unit + "_per_s", "seconds", "time"});
-  add(telemetry_.columns());
-  return all;
 }
 
 // Of what the next checkpoint would hold.
@@ -202,6 +202,7 @@ void Run::save(bool best) {
   state_.step = trainer_.done();
   state_.seconds = elapsed();
   if (directory_ == nullptr) return trainer_.save({});
+  directory_->check_there();
   try {
     // A checkpoint needs all that was written before it.
     metrics_->sync();
@@ -240,11 +241,11 @@ bool Run::score_now() {
 
 RunResult Run::end(Outcome outcome, std::string reason) {
   state_.step = trainer_.done();
-  state_.seconds = elapsed();
-  state_.ranks = world_.ranks();
+  state_.seconds = elapsed(), state_.ranks = world_.ranks();
   state_.optimizer_bytes = trainer_.optimizer_bytes();
   if (const std::int64_t steps = state_.step - first_step_; steps > 0) state_.traffic = traffic_ / steps;
   if (directory_ != nullptr) {
+    directory_->check_there();
     const std::string summary = summary_json(config_, state_, outcome);
     base::write_atomically(directory_->summary(), summary);
     if (command_) command_->finish(summary, outcome == Outcome::stopped);
@@ -266,9 +267,8 @@ void Run::say(const std::string& line) {
 
 std::string Run::validation_text() const {
   const double objective = state_.last.numbers[measures_.objective];
-  if (std::isnan(objective)) return "";
-  return config_.task == run::TaskKind::image ? fmt::format("  val error {:.2f}%", objective)
-                                              : fmt::format("  val {:.4f}", objective);
+  const char* const text = config_.task == run::TaskKind::image ? "  val error {:.2f}%" : "  val {:.4f}";
+  return std::isnan(objective) ? "" : fmt::format(fmt::runtime(text), objective);
 }
 
 // Whether any rank is asked to stop; and, by the clock of the first, whether it is time to save.

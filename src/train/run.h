@@ -45,8 +45,13 @@ std::string changes_since(const run::SavedState& before, const run::RunConfig& c
 
 enum class Outcome { done, stopped, diverged };
 
+// The columns of the metrics.
+std::vector<std::string> columns_of(run::TaskKind task, const std::vector<std::string>& telemetry);
+
 // The text of summary.json. `objective` is the last number of that measure, null unless the run is done.
 std::string summary_json(const run::RunConfig& config, const RunState& state, Outcome outcome);
+// Whether there is one that says "done".
+bool says_done(const std::filesystem::path& summary);
 
 // The text of summary.csv of an image run, as timm writes it: a line for every evaluation among the rows.
 std::string summary_csv(const std::vector<run::MetricsRow>& rows);
@@ -95,5 +100,7 @@ std::string resume_command(const std::filesystem::path& out);
 
 // An Error unless the batch can be divided among so many ranks.
 void check_ranks(const run::RunConfig& config, int ranks);
+// An Error that the run would end with before its first step, of what it continues or follows; nothing is changed.
+void check_request(const RunRequest& request);
 
 }  // namespace cautious::train

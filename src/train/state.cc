@@ -14,6 +14,9 @@
 
 #include <cautious/error.h>
 
+#include "base/fields.h"
+#include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "linear/blas.h"
 #include "run/config_table.h"
@@ -94,7 +97,7 @@ std::string summary_json(const run::RunConfig& config, const RunState& state, Ou
                {"parameters", run::parameters_of(config)},
                {"decay_budget", finite_or_null(state.decay_budget)},
                {"seconds", state.seconds},
-               {"optimizer", to_string(config.optimizer.recipe)},
+               {"optimizer", fmt::format("{} {}", config.optimizer.name, base::to_line(fields(config.optimizer.recipe)))},
                {"seed", config.train.seed},
                {"threads", config.train.threads},
                {"ranks", state.ranks},
@@ -115,6 +118,23 @@ std::string summary_json(const run::RunConfig& config, const RunState& state, Ou
     json[score.name + "_stderr"] = finite_or_null(score.error);
   }
   return json.dump(2) + "\n";
+}
+
+bool says_done(const std::filesystem::path& summary) {
+  const auto text = base::read_file_if_any(summary, base::kRecord);
+  if (!text) return false;
+  const Json json = base::parse_json<Json>(*text);
+  return json.is_object() && json.contains("status") && json["status"] == name_of(Outcome::done);
+}
+
+std::vector<std::string> columns_of(run::TaskKind task, const std::vector<std::string>& telemetry) {
+  const std::string unit(run::unit_of(task));
+  std::vector<std::string> all{"step", unit, "epoch", "loss"};
+  const auto add = [&](const std::vector<std::string>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(run::measures_of(task).columns);
+  add({"lr", "weight_decay", "grad_norm", "clip_scale", unit + "_per_s", "seconds", "time"});
+  add(telemetry);
+  return all;
 }
 
 std::string summary_csv(const std::vector<run::MetricsRow>& rows) {

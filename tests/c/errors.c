@@ -92,6 +92,7 @@ static void arguments(void) {
   FAILS(cautious_state(o, 1, 0, &state), CAUTIOUS_USAGE, "tensor 1 does not exist");
   FAILS(cautious_steps_of(o, 0, NULL), CAUTIOUS_USAGE, "t is null");
   FAILS(cautious_set_steps(o, 0, -1), CAUTIOUS_USAGE, "t is -1");
+  FAILS(cautious_set_steps(o, 0, INT64_MAX), CAUTIOUS_USAGE, "t is 9");
   FAILS(cautious_bind(o, 0, NULL, g), CAUTIOUS_USAGE, "x is null");
   FAILS(cautious_bind(o, 1, x, g), CAUTIOUS_USAGE, "tensor 1 does not exist");
   FAILS(cautious_set_anchor(o, 0, x), CAUTIOUS_USAGE, "has no anchor");
@@ -144,6 +145,10 @@ static void tensors(void) {
   FAILS(cautious_add(o, &p, &tensor), CAUTIOUS_USAGE, "parameter.name is null");
   p.name = "";
   FAILS(cautious_add(o, &p, &tensor), CAUTIOUS_USAGE, "parameter.shape is null");
+  p.rank = (size_t)1 << 61;
+  p.shape = shape;
+  FAILS(cautious_add(o, &p, &tensor), CAUTIOUS_USAGE, "parameter.rank is 2305843009213693952; valid: 0 to 64");
+  p.rank = 3;
   p.shape = shape;
   FAILS(cautious_add(o, &p, &tensor), CAUTIOUS_USAGE, "a tensor needs a name");
   p.name = "x";

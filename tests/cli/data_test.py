@@ -89,6 +89,14 @@ class Data(unittest.TestCase):
         for one, row in zip(sets, rows):
             self.assertTrue(all(package in row for package in one["packages"]) and one["licence"] in row, row)
 
+    def test_no_folder_for_the_cache(self):
+        bare = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+        done = subprocess.run([PROGRAM, "data", "list"], env=bare, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("set --cache or one of them to a folder", done.stderr)
+        done = subprocess.run([PROGRAM, "data", "list", "--cache", self.cache], env=bare, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_bad_words_fetch_nothing(self):
         self.client("npm", f"touch {self.folder}/called\n")
         self.refused(2, ["'gcidde'", "did you mean 'gcide'", "moby-dick"], "get", "moby-dick", "gcidde")

@@ -102,6 +102,11 @@ class Finetuning(Training):
         self.refused(3, ["within 2 tokens", "train.seq_len"], *self.command("c", "--train.seq_len=2"))
         self.refused(2, ["MODEL is missing", "finetune --help"], "finetune", "--data", self.lessons, "--out", self.folder / "x")
         self.refused(2, ["--data is missing"], "finetune", self.base, "--out", self.folder / "x")
+        self.refused(2, [f"MODEL is missing, or --data has taken '{self.base}' too; write MODEL first, as in: cautious finetune "
+                         f"{self.base} --data {self.lessons}"], "finetune", "--data", self.lessons, self.base, "--out", self.folder / "x")
+        one = self.folder / "one.txt"
+        one.write_text("One short text.")
+        self.refused(3, ["1 conversation, taken for validation: nothing is left to train on"], *self.command("d", data=one))
         out = self.finetune("run")
         self.refused(2, ["is an adapter", "--merge"], "export", out, "--format", "hf", "--out", self.folder / "x")
         self.refused(2, ["is not an adapter"], "export", self.base, "--merge", "--format", "hf", "--out", self.folder / "x")

@@ -108,6 +108,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(self.tab("cautious launch -n 2 train --optimizer.name m"), ["muon"])
         self.assertEqual(self.tab("cautious train --optimizer.mask="), ["direction", "momentum"])
         self.assertEqual(self.tab("cautious compare --model.tied="), ["true", "false"])
+        self.assertEqual(self.tab("cautious compare --optimizer.l"), [])  # --lr decides
         self.assertEqual(self.tab("cautious train --augment.cr"), ["--augment.crop="])
         self.assertEqual(self.tab("cautious train --data.tokenizer=gpt"), ["gpt2-bpe"])
         self.assertEqual(self.tab("cautious eval runs/a --tasks piqa,hel"), ["piqa,hellaswag"])

@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -74,6 +75,46 @@ class Checkpoints(Training):
         self.refused(3, ["summary.json: 'status' is missing or not a string"], "report", self.out)
 
 
+    def test_before_the_first_checkpoint(self):
+        for path in self.out.glob("checkpoints/*"):
+            shutil.rmtree(path)
+        resume = ["train", "--out", self.out, "--resume", "--quiet"]
+        self.assertEqual(run(*resume, "--change", "train.steps=12,optimizer.lr=0.002").returncode, 0)
+        log = (self.out / "log.txt").read_text()
+        self.assertIn("there is no checkpoint: starting with step 1; changed after step 0: ", log)
+        self.assertIn("optimizer.lr from 0.005 to 0.002", log)
+        self.assertIn("steps = 12 ", (self.out / "config.toml").read_text())
+        self.assertEqual(run(*resume).returncode, 0)
+        for path in self.out.glob("checkpoints/*"):
+            shutil.rmtree(path)
+        for more in ([], ["--dry-run"]):
+            self.refused(3, ["the run has ended, and its checkpoints are gone"], *resume, *more)
+
+    def test_a_dry_run_refuses_what_the_run_would(self):
+        resume = ["train", "--out", self.out, "--resume", "--dry-run"]
+        self.assertEqual(run(*resume).returncode, 0)
+        self.refused(3, ["decay_trace.bin"], *self.arguments("other", "--optimizer.decay=random",
+                                                             f"--optimizer.density_from={self.out}"), "--dry-run")
+        config = self.out / "config.toml"
+        config.write_text(config.read_text().replace("lr = 0.005", "lr = 0.001", 1))
+        self.refused(2, ["optimizer.lr is 0.001, but step 30 was computed with 0.005"], *resume)
+
+    def test_links_in_a_run(self):
+        victim = self.folder / "victim"
+        victim.write_text("precious")
+        for name in ("log.txt", "metrics.jsonl", "config.toml", "checkpoints"):
+            kept = self.out / name
+            kept.rename(self.folder / name)
+            kept.symlink_to(self.folder / name)
+            self.refused(3, [f"{name}: a link"], "train", "--out", self.out, "--resume")
+            kept.unlink()
+            (self.folder / name).rename(kept)
+        (self.out / ".lock").unlink()
+        (self.out / ".lock").symlink_to(victim)
+        self.refused(1, [".lock"], "train", "--out", self.out, "--resume")
+        self.assertEqual(victim.read_text(), "precious")
+
+
 class Surroundings(Training):
     def started(self, out, *more, steps=100000, **options):
         process = subprocess.Popen([PROGRAM, *map(str, self.arguments(out, "--checkpoint.every=100000", *more, steps=steps))],
@@ -92,6 +133,14 @@ class Surroundings(Training):
         self.assertEqual(process.wait(timeout=60), 128 + signal.SIGHUP)
         self.assertRegex(process.stderr.read(), r"\Acautious: interrupted; step \d+ is saved; to continue: cautious train --out ")
         self.assertEqual(self.summary(self.folder / "hung")["status"], "stopped")
+
+    def test_a_directory_that_is_moved(self):
+        process = self.started("here", "--log.every=1", "--quiet")
+        (self.folder / "here").rename(self.folder / "there")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 1)
+        self.assertIn("was moved or removed while the run worked", process.stderr.read())
+        self.assertFalse((self.folder / "here").exists())
 
     def test_nohup_goes_on(self):
         process = self.started("nohup", "--log.every=1", "--quiet", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
@@ -175,6 +224,17 @@ class Surroundings(Training):
         self.assertRegex(done.stderr, r"\Acautious: \d+ of \d+ runs failed, the first: .*signal 9.*; to try again: ")
         spared.touch()
         self.assertEqual(run(*command).returncode, 0)
+
+    def test_a_prompt_that_waits_ends_with_a_signal(self):
+        out = self.train("asked", steps=2)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number), subprocess.Popen([PROGRAM, "sample", out, "--chat", "--tokens", "1"], stdin=subprocess.PIPE,
+                                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                process.stdin.write("Why?\n")
+                process.stdin.flush()
+                process.stdout.readline()  # the answer; now the next line is waited for
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=20), 128 + number)
 
 
 if __name__ == "__main__":

@@ -259,6 +259,7 @@ class Runs(Study):
         self.refused(2, ["--out is missing"], "study", plan)
         self.refused(2, ["jobs is 0; valid: [1, 4096]"], "study", plan, "--out", self.folder / "study", "--jobs", "0")
         self.refused(2, ["not empty and not a study"], "study", plan, "--out", self.folder)
+        self.refused(2, ["not empty and not a study"], "study", plan, "--out", self.folder, "--dry-run")
         self.refused(2, ["other.toml:", "decya"], "study", self.plan("other.toml", optimizer__decya="1"), "--dry-run")
         self.assertFalse((self.folder / "study").exists())
 

@@ -1,6 +1,7 @@
 """Training with bad input: one line, the right exit code, nothing lost."""
 import json
 import math
+import os
 import resource
 import shutil
 import signal
@@ -50,6 +51,7 @@ class Refusals(Training):
 
         file = self.folder / "data.txt"
         refused(["data.path", "no file", "data.txt"], path=file)
+        refused([f"data.path: no file or folder '../w.txt' (looked in {os.getcwd()})"], path="../w.txt")
         refused(["gcidee", "did you mean", "gcide"], path="gcidee", code=2)
         file.write_text("")
         refused(["data.txt", "empty"], path=file)
@@ -136,10 +138,11 @@ class Refusals(Training):
         self.refused(2, ["not empty", "--resume"], *self.arguments("run"))
         self.assertEqual(before, self.weights(out))
         self.refused(1, ["/proc/run"], *self.arguments("/proc/run"))
-        self.refused(1, ["corpus.txt/run"], *self.arguments("corpus.txt/run"))
+        self.refused(1, ["--out: cannot make the directory", "corpus.txt/run': Not a directory"], *self.arguments("corpus.txt/run"))
+        self.refused(1, ["--out: cannot make the directory", "File name too long"], *self.arguments("x" * 300))
         self.refused(2, ["no config.toml"], "train", "--out", self.folder / "nothing", "--resume")
         self.refused(2, ["optimizer.lr", "checkpoint.*"], "train", "--out", out, "--resume", "--optimizer.lr=1")
-        self.refused(2, ["--preset"], "train", "--out", out, "--resume", "--preset", "nano-1m")
+        self.refused(2, [f"{out}/config.toml; remove --preset"], "train", "--out", f"{out}/", "--resume", "--preset", "nano-1m")
 
     def test_checkpoint_of_another_architecture(self):
         out = self.train("run", "--checkpoint.every=20", steps=20)
@@ -209,6 +212,8 @@ class Refusals(Training):
         shard = self.folder / "shard.bin"
         shard.write_bytes(struct.pack("<200H", *[300] * 200))
         self.refused(3, ["300", "the model's tokenizer", "256"], "eval", out, "--data", shard)
+        self.refused(2, [f"RUN is missing, or --data has taken '{out}' too; write RUN first, as in: cautious eval {out} --data {shard}"],
+                     "eval", "--data", shard, out, "--json")
         lines = self.folder / "lines.jsonl"
         lines.write_text("".join(json.dumps({"body": "a line of words to measure"}) + "\n" for _ in range(20)))
         self.refused(3, ["lines.jsonl", "no field 'text'"], "eval", out, "--data", lines)

@@ -1,8 +1,10 @@
 // The tools of src/base: files read whole, TOML with its positions, other programs, text of others in messages.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
 
@@ -38,15 +40,30 @@ TEST_F(WholeFiles, AreReadWhole) {
   text[1] = '\0';
   store(directory_ / "file", text);
   EXPECT_EQ(read_file(directory_ / "file"), text);
-  EXPECT_EQ(read_file(directory_ / "file", {.most = text.size(), .regular_only = true}), text);
+  EXPECT_EQ(read_file(directory_ / "file", {.most = text.size()}), text);
   EXPECT_EQ(refusal({.what = "the plan", .most = text.size() - 1}), ": cannot read the plan: more than 199999 bytes");
+}
+
+TEST_F(WholeFiles, ThatAreGivenPipesAreWaitedFor) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  std::jthread writer([&] {
+    for (const char* const part : {"a ", "b"}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_GT(::write(ends[1], part, std::strlen(part)), 0);
+    }
+    ::close(ends[1]);
+  });
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(ends[0])), "a b");
+  ::close(ends[0]);
 }
 
 TEST_F(WholeFiles, ThatCannotBeReadAreNamed) {
   EXPECT_EQ(read_file_if_any(directory_ / "file"), std::nullopt);
   EXPECT_EQ(refusal({.what = "the plan", .fault = Fault::usage}), ": cannot read the plan: No such file or directory");
   ASSERT_EQ(::mkfifo((directory_ / "file").c_str(), 0600), 0);
-  EXPECT_EQ(refusal({.regular_only = true}), ": cannot read: not a regular file");
+  EXPECT_EQ(refusal(), ": cannot read: not a regular file");
+  EXPECT_THROW(read_file("/dev/zero"), Error);
   std::filesystem::remove(directory_ / "file");
   std::filesystem::create_directory(directory_ / "file");
   EXPECT_EQ(refusal(), ": cannot read: is a directory");

@@ -1,4 +1,5 @@
 // Claims: one owner at a time, whatever the others do, die or sleep.
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,6 +8,8 @@
 #include <functional>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "run_fixture.h"
 #include "study/claims.h"
@@ -164,13 +167,44 @@ TEST_F(ClaimFiles, WhatNobodyCanReadIsDeadLater) {
   store(directory_ / "empty", "");
   store(directory_ / "strange", "hello\n");
   store(directory_ / ".hidden", "hello\n");
+  std::filesystem::create_directory(directory_ / "folder");
+  std::filesystem::create_symlink("loop", directory_ / "loop");
+  ASSERT_EQ(::mkfifo((directory_ / "pipe").c_str(), 0600), 0);
   Claims ours(directory_, kShort);
-  EXPECT_EQ(ours.others().at("strange"), "an unknown process");
+  const std::map<std::string, std::string> others = ours.others();
+  for (const char* name : {"strange", "folder", "loop", "pipe"}) {
+    EXPECT_EQ(others.at(name), "an unknown process");
+    EXPECT_FALSE(ours.take(name));
+    EXPECT_FALSE(ours.holds(name));
+  }
   EXPECT_FALSE(ours.take("empty"));
   ours.wait_for("empty");
   EXPECT_TRUE(ours.holds("empty"));
   EXPECT_TRUE(in_time([&] { return ours.others().empty(); }));
   EXPECT_EQ(names(directory_), (std::set<std::string>{".hidden", "empty"}));
+}
+
+TEST_F(ClaimFiles, WhoeverWaitsIsToldForWhomAndMayGiveUp) {
+  struct Enough {};
+  Claims theirs(directory_, kLong), ours(directory_, kLong);
+  EXPECT_TRUE(theirs.take("x"));
+  std::vector<std::string> waited_for;
+  {
+    const WhileWaiting while_waiting([&](const std::string& who, milliseconds waited) {
+      waited_for.push_back(who);
+      if (waited >= milliseconds(100)) throw Enough{};
+    });
+    EXPECT_THROW(ours.wait_for("x"), Enough);
+    EXPECT_FALSE(ours.holds("x"));
+    store(directory_ / "y", "hello\n");
+    theirs.give_back("x");
+    EXPECT_THROW((void)ours.someone_else(), Enough);
+  }
+  EXPECT_GE(waited_for.size(), 4u);
+  EXPECT_EQ(waited_for.front(), fmt::format("{} ({})", theirs.worker().name(), (directory_ / "x").string()));
+  EXPECT_EQ(waited_for.back(), fmt::format("an unknown process ({})", (directory_ / "y").string()));
+  ours.wait_for("x");
+  EXPECT_TRUE(ours.holds("x"));
 }
 
 // All see the same dead claim at the same time; whoever takes it away and takes it keeps it.

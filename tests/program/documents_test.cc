@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/input_file.h"
 #include "base/sha256.h"
 #include "data_fixture.h"
 
@@ -57,6 +58,7 @@ TEST_F(Documents, JsonLinesAreRefusedWithTheirNumber) {
     return refusal(write("a.jsonl", fmt::format("{{\"text\": \"fine\"}}\n\n{}\n", second)));
   };
   EXPECT_TRUE(has(line("{\"text\": \"cut"), "a.jsonl: line 3: not JSON near column 14: '{\"text\": \"cut'"));
+  EXPECT_TRUE(has(line("{\"text\": 1e999}"), "a.jsonl: line 3: JSON with a number that is too large"));
   EXPECT_TRUE(has(line("{\"text\": \"a\"} {}"), "line 3: not JSON"));
   EXPECT_TRUE(has(line("{\"text\": \"\\ud800\"}"), "line 3: not JSON"));
   EXPECT_TRUE(has(line("[1]"), "line 3: a JSON array, not an object"));
@@ -170,7 +172,45 @@ TEST_F(Documents, NotUtf8NamesFileByteAndConversion) {
   EXPECT_TRUE(has(refusal(write("nul.txt", std::string("eight by\0ight by", 16))), "byte 0x00 at byte 8"));
 }
 
+TEST_F(Documents, WhatIsNoTextIsNamed) {
+  const auto cure = [](const std::filesystem::path& file, std::string_view command, std::string_view format) {
+    return fmt::format("; unpack it on a pipe: {} {} | cautious tokenize - --format {} --tokenizer bytes --out data.tokens",
+                       command, file.string(), format);
+  };
+  const auto xz = write("w.jsonl.xz", std::string("\xfd\x37zXZ\0\0", 7)), bzip = write("w.txt.bz2", "BZh91AY&SY\xcd\xd0"),
+             zip = write("w.zip", std::string("PK\x03\x04\x14\0", 6)), gif = write("w.gif", std::string("GIF89a\0", 7)),
+             tar = write("w.tar", "a.txt" + std::string(252, '\0') + "ustar");
+  EXPECT_EQ(refusal(xz), fmt::format("{}: not text, but xz{}", xz.string(), cure(xz, "xzcat", "jsonl")));
+  EXPECT_EQ(refusal(bzip), fmt::format("{}: not text, but bzip2{}", bzip.string(), cure(bzip, "bzcat", "text")));
+  EXPECT_EQ(refusal(zip), fmt::format("{}: not text, but a zip archive{}", zip.string(), cure(zip, "unzip -p", "text")));
+  EXPECT_EQ(refusal(tar), fmt::format("{}: not text, but a tar archive{}", tar.string(), cure(tar, "tar -xOf", "text")));
+  EXPECT_EQ(refusal(gif), fmt::format("{}: not text, but a GIF image", gif.string()));
+  EXPECT_EQ(refusal(write("w.png", "\x89PNG\r\n")).substr(folder_.string().size()), "/w.png: not text, but a PNG image");
+  EXPECT_EQ(documents(write("bz.txt", "BZh is text")), Texts{"BZh is text"});
+  for (const std::string_view mark : {"\xff\xfe", "\xfe\xff"}) {
+    const auto file = write("utf16.txt", fmt::format("{}h", mark));
+    EXPECT_TRUE(has(refusal(file), fmt::format("convert it: iconv -f UTF-16 -t UTF-8 {}", file.string())));
+  }
+  EXPECT_TRUE(has(refusal(write("utf32.txt", std::string("\xff\xfe\0\0h\0\0\0", 8))), "iconv -f UTF-32 -t UTF-8"));
+  EXPECT_TRUE(has(refusal(write("later.txt", "a\xff\xfe h")), "iconv -f LATIN1 -t UTF-8"));
+}
+
 // First bytes and second bytes at the borders of the table of well-formed sequences, against the JSON library's own check.
+TEST_F(Documents, ThatAreCutShortWhileTheyAreRead) {
+  const std::filesystem::path path = write("cut.txt", std::string(1000, 'x'));
+  const base::InputFile file(path);
+  std::vector<std::byte> part(100);
+  EXPECT_EQ(file.next(part), 100u);
+  std::filesystem::resize_file(path, 150);
+  try {
+    (void)file.next(part);
+    ADD_FAILURE() << "what was cut off is not missed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::data);
+    EXPECT_TRUE(has(error.what(), "cut.txt: cut short while it was read: no byte 150"));
+  }
+}
+
 TEST_F(Documents, WellFormedMeansWhatAnotherLibrarySays) {
   const auto valid = [](const std::string& text) {
     try {

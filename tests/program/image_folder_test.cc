@@ -264,7 +264,10 @@ TEST_F(ImageFolder, NamesOfKnownSets) {
   images.path = {"gcide"};
   EXPECT_EQ(refusal(images, Fault::usage), "'gcide' is a set of text, not of images");
   images.path = {"./nothing"};
-  EXPECT_EQ(refusal(images), "data.path: no file or folder './nothing'");
+  EXPECT_EQ(refusal(images),
+            fmt::format("data.path: no file or folder './nothing' (looked in {})", std::filesystem::current_path().string()));
+  images.path = {"/nothing"};
+  EXPECT_EQ(refusal(images), "data.path: no file or folder '/nothing'");
   images.path = {};
   EXPECT_TRUE(has(refusal(images, Fault::usage), "data.path is empty; it takes files, folders or the name of a set"));
   images.path = {folder_.string(), (folder_ / ".").string()};

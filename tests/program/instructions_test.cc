@@ -65,6 +65,7 @@ TEST_F(Instructions, WhatIsMalformedIsNamedWithItsPlace) {
   EXPECT_TRUE(has(refusal("a.json", "[{\"instruction\": \"a\", \"output\": 3}]"), "'output' is of type number"));
   EXPECT_TRUE(has(refusal("a.json", "[1"), "a.json: not JSON near byte"));
   EXPECT_TRUE(has(refusal("a.json", "{}"), "not a list of JSON objects"));
+  EXPECT_TRUE(has(refusal("a.json", "[]"), "a.json: has no documents, only an empty list"));
   EXPECT_TRUE(has(refusal("a.jsonl", R"({"messages": [{"role": "robot", "content": "x"}]})"), "no role named 'robot'"));
   EXPECT_TRUE(has(refusal("a.jsonl", R"({"messages": [{"role": "user", "content": "x"}]})"), "no answer to learn"));
   EXPECT_TRUE(has(refusal("a.jsonl", R"({"messages": []})"), "not a list of messages"));

@@ -156,6 +156,13 @@ TEST_F(RunConfigLayers, TheVocabularyFollowsTheTokenizer) {
   EXPECT_EQ(typed({{"data.tokenizer", file}, {"model.vocab", "512"}}).model.shape.vocab, 512);
   EXPECT_EQ(typed({{"data.tokenizer", file}}, "olmo-1b").model.shape.vocab, 300);
   EXPECT_EQ(typed({{"data.tokenizer", "no-such.json"}}, "olmo-1b").model.shape.vocab, model::preset("olmo-1b").vocab);
+  const std::string run = "data.tokenizer = '" + file + "'\nmodel.vocab = 300\n";  // as a run's config.toml has it
+  EXPECT_EQ(layers({run}).config.model.shape.vocab, 300);
+  const run::ReadConfig bytes = layers({run}, {{"data.tokenizer", "bytes"}});
+  EXPECT_EQ(bytes.config.model.shape.vocab, model::preset("nano-300k").vocab);
+  EXPECT_EQ(bytes.notes.size(), 1);
+  EXPECT_EQ(layers({"data.tokenizer = 'bytes'\nmodel.vocab = 256\n"}, {{"data.tokenizer", file}}).config.model.shape.vocab,
+            300);
 }
 
 }  // namespace

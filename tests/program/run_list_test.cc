@@ -120,7 +120,11 @@ TEST_F(RunList, ADamagedSummaryIsNamed) {
   const std::string next = "; remove the file to repeat the run";
   for (const auto& [text, why] : {std::pair{"{", "not a JSON object"},
                                   {R"({"status": 3})", "'status' is missing or not a string"},
-                                  {R"({"status": "fine"})", "'status' is 'fine'; valid: done, diverged, stopped"}}) {
+                                  {R"({"status": "fine"})", "'status' is 'fine'; valid: done, diverged, stopped"},
+                                  {R"({"status": "done", "val_accuracy": 2})", "'val_accuracy' is 2; valid: [0, 1]"},
+                                  {R"({"status": "done", "val_loss": "x"})", "'val_loss' is '\"x\"', not a number"},
+                                  {R"({"status": "done", "steps": -1})", "'steps' is -1, not a count"},
+                                  {R"({"status": "done", "tokens": "</p>"})", "'tokens' is '\"</p>\"', not a number"}}) {
     store(summary, text);
     EXPECT_EQ(refused(Fault::data, [&] { study::status_of_run(run, true); }), summary.string() + ": " + why + next);
     const std::vector<study::ListedRun> runs = study::runs_below(directory_);

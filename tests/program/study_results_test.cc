@@ -163,6 +163,16 @@ TEST_F(StudyResults, MalformedSummaries) {
   EXPECT_EQ(refused_summary(with_entry(R"("eval/arc/acc": [0.5])")), "'eval/arc/acc' is '[0.5]', not a number" + next);
   EXPECT_EQ(refused_summary(R"({"status": "done", "decay_budget": 1, "seconds": 1, "val_loss": -1e308})"),
             "'val_loss' is -1e+308; valid: finite numbers up to 1e+300" + next);
+  for (const auto& [entry, why] :
+       {std::pair{R"("objective": 1e301)", "'objective' is 1e+301; valid: finite numbers up to 1e+300"},
+        {R"("val_targets": -3)", "'val_targets' is -3, not a count"},
+        {R"("steps": "</script>")", "'steps' is '\"</script>\"', not a number"},
+        {R"("val_accuracy": 2)", "'val_accuracy' is 2; valid: [0, 1]"},
+        {R"("val_error": 101)", "'val_error' is 101; valid: [0, 100]"},
+        {R"("seconds": -1)", "'seconds' is -1; valid: [0, inf)"},
+        {R"("eval/arc/acc": 1.5)", "'eval/arc/acc' is 1.5; valid: [0, 1]"},
+        {R"("eval/arc/acc_stderr": -0.5)", "'eval/arc/acc_stderr' is -0.5; valid: [0, inf)"}})
+    EXPECT_EQ(refused_summary(with_entry(entry)), why + next);
 }
 
 TEST_F(StudyResults, DirectoriesThatAreNotStudies) {

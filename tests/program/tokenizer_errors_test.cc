@@ -120,6 +120,8 @@ TEST_F(TokenizerErrors, OtherKindsOfTokenizer) {
   EXPECT_TRUE(has(root_message(R"({"added_tokens": [{"id": 265}]})"), "has no content or no id"));
   EXPECT_TRUE(has(root_message(R"({"added_tokens": [{"id": 265, "content": "<x>", "special": true}]})"),
                   "no token ends a text: no eos_token", "<|endoftext|>, </s>"));
+  EXPECT_TRUE(has(root_message(R"({"added_tokens": [{"id": 265, "content": "<x>"}, {"id": 266, "content": "<x>"}]})"),
+                  "added token '<x>' occurs twice"));
   EXPECT_TRUE(has(root_message(R"({"post_processor": {"type": "BertProcessing"}})"), "post_processor 'BertProcessing'"));
   EXPECT_TRUE(has(json_message(std::string(200, '[')), "JSON nested 200 deep"));
   EXPECT_TRUE(has(root_message(R"({"added_tokens": [{"id": 7, "content": "x<>", "special": true}]})"), "has id 7"));

@@ -248,7 +248,7 @@ TEST(Verdict, APairThatScattersMoreIsSaidToStandAlone) {
   const Contrast other{.a = "other", .b = "plain", .best = true, .primary = false};
   const ContrastResult result = verdict_of(study_of(losses, {kBest, other})).contrasts.at(0);
   EXPECT_EQ(result.layout.arms, 2U);
-  EXPECT_NE(result.sentence.find("4 seeds, paired t-test of these two, which scatter more than the other arms, p"),
+  EXPECT_NE(result.sentence.find("4 seeds, paired t-test of these two, which scatter unlike the other arms, p"),
             std::string::npos)
       << result.sentence;
 }

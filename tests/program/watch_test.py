@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 PROGRAM, WRITE_SAMPLE = sys.argv[1:3]
@@ -48,6 +49,10 @@ class Watch(unittest.TestCase):
         self.server = subprocess.Popen([PROGRAM, "watch", directory, "--port", str(port)], text=True, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, env={**os.environ, "http_proxy": ""})
         return self.server.stdout.readline().strip()
+
+    def peak_megabytes(self):
+        status = pathlib.Path(f"/proc/{self.server.pid}/status").read_text()
+        return int(re.search(r"^VmHWM:\s+(\d+) kB$", status, re.M)[1]) / 1024
 
     def refused(self, *arguments):
         done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=30)
@@ -153,6 +158,31 @@ class Watch(unittest.TestCase):
             dripping.join()
             for reader in readers:
                 reader.close()
+
+    def test_requests_that_are_too_much(self):
+        address = self.start(self.study)
+        port = int(address.rstrip("/").rsplit(":", 1)[1])
+        page = get(address)
+        million = 1_000_000
+        for name, start, more, times in (("a line of 400 MB", b"GET /", million * b"a", 400),
+                                         ("a header of 400 MB", b"GET / HTTP/1.1\r\nX-More: ", million * b"a", 400),
+                                         ("ten million headers", b"GET / HTTP/1.1\r\nHost: localhost\r\n", million * b"A: b\r\n", 10)):
+            with self.subTest(name), socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+                with self.assertRaises(ConnectionError):
+                    connection.sendall(start)
+                    for _ in range(times):
+                        connection.sendall(more)
+        for ranges in ("0-,", "0-9,"):
+            asked = urllib.request.Request(address, headers={"Range": "bytes=" + 8000 // len(ranges) * ranges + "0-"})
+            with urllib.request.urlopen(asked, timeout=20) as answer:
+                self.assertEqual(answer.status, 200)
+                self.assertTrue(answer.read().decode() == page)
+        with self.assertRaises(urllib.error.HTTPError) as said:
+            urllib.request.urlopen(address, data=b"something", timeout=20)
+        self.assertEqual(said.exception.code, 405)
+        said.exception.close()
+        self.assertTrue(get(address) == page)
+        self.assertLess(self.peak_megabytes(), 300)
 
     def test_a_port_that_is_taken(self):
         port = self.start(self.study).rstrip("/").rsplit(":", 1)[1]

@@ -29,7 +29,8 @@ namespace {
 // What may change when a run is continued: where it runs, how it is watched and saved, never what it computes.
 void check_resumed(const TrainArguments& args) {
   if (!args.configs.empty() || !args.preset.empty()) {
-    throw Error(Fault::usage, fmt::format("--resume continues with {}/config.toml; remove --{}", args.out,
+    throw Error(Fault::usage, fmt::format("--resume continues with {}; remove --{}",
+                                          (std::filesystem::path(args.out) / "config.toml").string(),
                                           args.configs.empty() ? "preset" : "config"));
   }
   for (const auto& [key, value] : args.overrides) {

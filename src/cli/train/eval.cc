@@ -241,9 +241,10 @@ void add_eval(CLI::App& app, Verb& chosen) {
                   "Evaluate about this many tokens of a text, evenly spaced; 0 means all (default: 0)")
       ->type_name("NUMBER");
   verb.add_option("--stride", args->stride,
-                  "Begin windows of a text this many tokens apart; each counts what none before it has predicted (default: the "
-                  "model's context)")
-      ->type_name("NUMBER");
+                  "Begin windows of a text this many tokens apart; each counts what none before it has predicted; not with\n"
+                  "--tokens (default: the model's context)")
+      ->type_name("NUMBER")
+      ->excludes(verb.get_option("--tokens"));
   add_task_options(verb, args->tasks);
   verb.add_option("--batch", args->batch, "Windows or images at a time; changes speed and memory only (default: 8)")
       ->type_name("NUMBER");

@@ -1,15 +1,16 @@
 // cautious sample: a trained model continues a text or answers in a conversation, shown as it comes.
 #include <chrono>
 #include <cstdio>
-#include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/input_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/utf8_stream.h"
@@ -102,14 +103,25 @@ void write_texts(const SampleArguments& args, const Trained& trained, Writer& wr
   }
 }
 
+// The next line of standard input; none at its end. By bytes: a line that has been typed is not to wait for the one after it.
+std::optional<std::string> next_line(const Interruptible& interruptible) {
+  const base::InputFile input = base::InputFile::standard_input([&] { interruptible.check(); });
+  std::string line;
+  for (char c = 0; input.next(std::as_writable_bytes(std::span(&c, 1))) > 0; line += c) {
+    interruptible.check();
+    if (c == '\n') return line;
+  }
+  return line.empty() ? std::nullopt : std::optional(line);
+}
+
 // One question and its answer, or those of a whole conversation, a line each.
 void talk(const SampleArguments& args, const Trained& trained, Writer& writer, const Interruptible& interruptible) {
   const data::Speech speech(trained.tokenizer, data::ChatTemplate::of_folder(run::tokenizer_beside(trained.checkpoint)));
   std::vector<data::Message> messages;
   model::Sampling sampling = args.sampling;
-  std::string line = args.prompt.value_or("");
-  while (args.prompt || (interruptible.check(), std::getline(std::cin, line))) {
-    messages.push_back({"user", line});
+  const auto question = [&] { return args.prompt ? args.prompt : next_line(interruptible); };
+  for (std::optional<std::string> line = question(); line; line = question()) {
+    messages.push_back({"user", *line});
     messages.push_back({"assistant", writer.write("", speech.question(messages), sampling, interruptible)});
     if (args.prompt) return;
     ++sampling.seed;

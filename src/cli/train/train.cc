@@ -44,12 +44,12 @@ int report(const TrainArguments& args, const run::RunConfig& config, const train
   switch (result.outcome) {
     case train::Outcome::stopped:
       if (world.first()) {
-        say(fmt::format("{}; {}; to continue: {}",
+        say(fmt::format("{}; {}; to continue{}: {}",
                         signal != 0         ? "interrupted"
                         : world.ranks() > 1 ? "another rank was interrupted"
                                             : "cannot write to standard output",
                         saved.empty() ? "no step was completed" : fmt::format("step {} is saved", result.state.step),
-                        train::resume_command(args.out)));
+                        world.ranks() > 1 ? ", with any number of ranks" : "", train::resume_command(args.out)));
       }
       return signal != 0 ? 128 + signal : 1;
     case train::Outcome::diverged:
@@ -75,6 +75,12 @@ int report(const TrainArguments& args, const run::RunConfig& config, const train
   return 0;
 }
 
+train::RunRequest request_of(const TrainArguments& args, const run::RunConfig& config) {
+  train::RunRequest request{config, args.out, args.resume};
+  for (const Setting& change : changes_in(args)) request.changed.push_back(change.first);
+  return request;
+}
+
 int train_here(const TrainArguments& args, const run::RunConfig& config, ranks::World& world) {
   const Interruptible interruptible;
   base::LiveLine live(args.quiet ? base::LiveLine::Style::quiet : base::LiveLine::Style::automatic);
@@ -87,8 +93,7 @@ int train_here(const TrainArguments& args, const run::RunConfig& config, ranks::
   if (args.json) {
     watch.row = [&](const run::MetricsRow& row) { unread = !base::try_print(to_json(row) + "\n") || unread; };
   }
-  train::RunRequest request{config, args.out, args.resume};
-  for (const Setting& change : changes_in(args)) request.changed.push_back(change.first);
+  const train::RunRequest request = request_of(args, config);
   const train::RunResult result = train::run_training(request, watch, world, [&](const train::RunPlan& plan) {
     if (args.quiet) return;  // the banner measures the machine
     for (const std::string& line : banner(config, &plan)) live.say(line);
@@ -97,14 +102,16 @@ int train_here(const TrainArguments& args, const run::RunConfig& config, ranks::
 }
 
 // What is left when a rank has given up: threads that wait for others who may never answer. So nothing is tidied up.
-[[noreturn]] void leave(const TrainArguments& args, const Error& error, bool began) {
+[[noreturn]] void leave(const TrainArguments& args, const Error& error, const ranks::Place& place, bool began) {
   std::string message = error.what();
   const std::vector<run::CheckpointInfo> saved = run::list_checkpoints(std::filesystem::path(args.out) / "checkpoints");
   if (began && !saved.empty() && error.fault() == Fault::failure) {
     message += fmt::format("; step {} is saved; to continue, with any number of ranks: {}", saved.back().step,
                            train::resume_command(args.out));
   }
-  say(message);
+  // What is wrong with the command line or the data, all ranks of one machine find alike.
+  const bool known = place.rank > 0 && place.local_ranks == place.ranks && error.fault() != Fault::failure;
+  if (!known) say(message);
   std::fflush(nullptr);
   std::_Exit(code_of(error.fault()));
 }
@@ -141,17 +148,18 @@ int train(TrainArguments args, const ranks::Place& place, const std::function<ru
     throw;
   } catch (const Error& error) {
     if (world) world->fail(error.what());
-    leave(args, error, world && world->first());
+    leave(args, error, place, world && world->first());
   } catch (const std::exception& error) {
     const Error one(Fault::failure, one_line(error.what()));
     if (world) world->fail(one.what());
-    leave(args, one, world && world->first());
+    leave(args, one, place, world && world->first());
   }
 }
 
 // What the run would refuse before its first step, as far as that costs little; else what it is going to be.
 std::vector<std::string> dry_run(const TrainArguments& args, const run::RunConfig& config, const ranks::Place& place) {
   train::check_ranks(config, place.ranks);
+  train::check_request(request_of(args, config));
   std::optional<train::RunPlan> plan;
   if (!config.data.path.empty()) {
     (void)look_at_data(config, [&](const run::RunConfig& looked_at, const train::Progress& progress) {
@@ -167,6 +175,9 @@ std::vector<std::string> dry_run(const TrainArguments& args, const run::RunConfi
 
 int run(TrainArguments& args, const CLI::App& verb) {
   args.overrides = settings_in(verb);
+  if (verb.get_option_no_throw("--init") != nullptr && verb.count("--init") > 0 && args.init.empty()) {
+    throw Error(Fault::usage, "--init is empty; give a run, a model's folder, or a known model");
+  }
   if (!args.init.empty()) {
     if (!args.preset.empty()) throw Error(Fault::usage, "--init has a shape of its own; remove --preset");
     args.overrides.emplace_back("model.from", args.init);
@@ -269,12 +280,12 @@ void add_train(CLI::App& app, Verb& chosen) {
   verb.footer(
       "  cautious train --preset nano-300k --data.path=gcide --optimizer.decay=cautious --out runs/cwd\n"
       "  cautious train --preset resnet-20 --data.path=fashion-mnist --augment.flip=0.5 --out runs/fashion\n"
+      "  cautious train --preset nano-1m --data.path=gcide --print-config > run.toml\n"
       "  cautious train --config run.toml --optimizer.name=muon --train.steps=2000 --out runs/muon\n"
       "  cautious train --init stories15m --data.path=tales.txt --train.steps=500 --optimizer.lr=1e-4 --out runs/tales\n"
       "  cautious train --out runs/cwd --resume\n"
       "  cautious train --out runs/cwd --resume --change train.steps=8000,train.threads=4\n"
-      "  cautious train --preset gemma-2.3b --dry-run --world 64 --hardware a100-80g\n"
-      "  cautious train --preset nano-1m --print-config > run.toml\n"
+      "  cautious train --preset gemma-2.3b --train.batch_size=512 --dry-run --world 64 --hardware a100-80g\n"
       "\n"
       "Every key of the configuration is an option: --section.key=value. --print-config lists them all with their values,\n"
       "meanings and valid ranges, those that nobody has set as comments. The command line overrides the files, a later file\n"

@@ -51,7 +51,13 @@ std::vector<std::string_view> names_of_all(Content content) {
   const std::vector<std::string_view> names = names_of_all(content);
   if (name.empty())
     throw Error(Fault::usage, fmt::format("{} is empty; give a file, a folder, or one of: {}", key, base::join(names)));
-  if (is_path(name)) throw Error(Fault::data, fmt::format("{}: no file or folder {}", key, base::in_quotes(name)));
+  if (is_path(name)) {
+    std::error_code error;
+    const std::filesystem::path here = std::filesystem::current_path(error);
+    const bool relative = !error && std::filesystem::path(name).is_relative();
+    throw Error(Fault::data, fmt::format("{}: no file or folder {}{}", key, base::in_quotes(name),
+                                         relative ? fmt::format(" (looked in {})", here.string()) : ""));
+  }
   const bool tokenizer = content == Content::tokenizer;
   const std::string_view what = tokenizer ? "file, folder or known tokenizer" : "file, folder or known set";
   throw Error(Fault::usage, fmt::format("{}: {}", key, base::unknown(what, name, names)));

@@ -233,7 +233,7 @@ TemplateList elements(TemplateWork& work, const TemplateValue& value) {
   TemplateList out;
   if (value.is<TemplateUndefined>()) return out;
   if (const TemplateList* list = value.list()) {
-    work.spend(list->size());
+    work.spend(20 * list->size());
     out = *list;
   } else if (const TemplateDict* dict = value.dict()) {
     for (const auto& [key, unused] : *dict) {

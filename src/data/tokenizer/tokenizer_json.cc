@@ -114,8 +114,10 @@ void add_tokens(TokenizerBuilder& builder, Spelling spelling, const json& root, 
   const json& vocabulary = member(root["model"], "vocab");
   const std::vector<ListedToken> added = added_tokens(root, file);
   builder.expect(vocabulary.size() + added.size());
-  std::set<std::string_view> names;
+  std::set<std::string_view> names, listed;
   for (const ListedToken& token : added) {
+    if (!listed.insert(token.name).second)
+      base::refuse_content(file, fmt::format("added token {} occurs twice", base::in_quotes(token.name)));
     const json& id = member(vocabulary, token.name.c_str());
     if (!id.is_null() && id != token.id)
       base::refuse_content(file, fmt::format("added token {} has id {}, but {} in the vocabulary", base::in_quotes(token.name),
