@@ -106,8 +106,9 @@ void check_request(const RunRequest& request) {
   const run::RunConfig& config = request.config;
   check_continued(request);
   reference_run(config, tensor_names(config));
+  if (!request.resume) return;
   const auto saved = run::list_checkpoints(request.out / "checkpoints");
-  if (!request.resume || saved.empty()) return;
+  if (saved.empty()) return;
   (void)changes_since(run::read_state(saved.back(), config.task, steps_of(config)), config, request.changed);
 }
 

@@ -204,6 +204,8 @@ std::vector<std::string> description(const run::RunConfig& config, const train::
       shares.push_back(fmt::format("{:.3g}% of {} ({:.3g} epochs of its {} tokens)", 100 * fraction, name,
                                    fraction * units / static_cast<double>(tokens), tokens));
     if (!shares.empty()) lines.push_back(line("mixture", base::join(shares)));
+  } else if (!config.data.path.empty()) {
+    lines.push_back(line("data", base::join(config.data.path) + ": not read in this dry run"));
   }
   lines.push_back(line("optimizer", fmt::format("{} lr={} {}", optimizer_text(config.optimizer),
                                                 base::to_text(config.optimizer.lr), cautious::name_of(config.schedule.kind))));
