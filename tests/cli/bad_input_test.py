@@ -224,7 +224,7 @@ class BadInput(unittest.TestCase):
             (self.folder / file).write_text(plan % keys)
         compare = ["compare", "--preset", "nano-100k", "--steps", 40, "--data.cache=cache", "--dry-run", "--data"]
         for code, words, command in (
-                (DATA, "data.path: no file or folder 'nope.txt'\n", [*compare, "nope.txt"]),
+                (DATA, "data.path: no file or folder 'nope.txt' (looked in ", [*compare, "nope.txt"]),
                 (DATA, "empty: a folder without files to read", [*compare, "empty"]),
                 (DATA, "sequences of 128 need at least 129", [*compare, "tiny.txt"]),
                 (DATA, "'gcide' is not in cache/data; get it: cautious data get gcide --cache cache", [*compare, "gcide"]),

@@ -156,7 +156,7 @@ class Evaluation(Training):
             self.assertAlmostEqual(r["byte_perplexity"], 2 ** r["bits_per_byte"])
         count = len((text.read_text()[1:]).split())
         self.assertAlmostEqual(overlapping["word_perplexity"], math.exp(overlapping["loss"] * 301 / count))
-        self.refused(2, ["--stride excludes --tokens"], "eval", model, "--data", text, "--stride", 64, "--tokens", 1000)
+        self.refused(2, ["--tokens excludes --stride"], "eval", model, "--data", text, "--stride", 64, "--tokens", 1000)
         for stride in (0, 129):
             self.refused(2, [f"--stride is {stride}; valid: [1, 128]"], "eval", model, "--data", text, "--stride", stride)
 

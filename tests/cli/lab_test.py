@@ -122,7 +122,7 @@ def check_bad_input(folder):
         ("toy", "circle", "--lr", "1", "--weight_decay", "2"): "lr * weight_decay",
         ("toy", "--steps", "0"): "cautious: --steps is '0'; valid: [",
         ("dynamics", "--seed", "-1"): "cautious: --seed is '-1'; valid: [0, 1000000000]",
-        ("toy", "--steps", "1e3"): "steps",
+        ("toy", "--steps", "1e-3"): "steps",
         ("toy", "circle", "--start", "nan,1"): "start x1",
         ("toy", "circle", "--start", "1,,2"): "start x2 (character 3)",
         ("toy", "circle", "--start", "1"): "start",

@@ -87,7 +87,7 @@ class Ranks(Started):
         processes = self.start_all(2, self.long_run("interrupted", 60))
         self.wait_for_checkpoint("interrupted")
         processes[1].send_signal(signal.SIGTERM)
-        self.expect(processes[0], 1, "another rank was interrupted; step \\d+ is saved; to continue: ")
+        self.expect(processes[0], 1, "another rank was interrupted; step \\d+ is saved; to continue, with any number of ranks: ")
         _, said = processes[1].communicate(timeout=60)
         self.assertEqual((processes[1].returncode, said), (143, ""))
 
