@@ -10,6 +10,7 @@
 
 #include <cautious/error.h>
 
+#include "base/atomic_file.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "study/verdict.h"
@@ -54,9 +55,10 @@ void record_look(const Results& results) {
   const Look look{judged_seeds(results), results.plan.tune_seeds.size()};
   const std::vector<Look> before = looks_of(results.directory);
   if (!before.empty() && before.back() == look) return;
-  base::AppendFile(results.directory / kLooks)
-      .append(fmt::format("{{\"seeds\":{},\"tune_seeds\":{},\"time\":\"{:%Y-%m-%dT%H:%M:%SZ}\"}}\n", look.seeds,
-                          look.tune_seeds, fmt::gmtime(std::time(nullptr))));
+  const auto file = results.directory / kLooks;
+  const std::string line = fmt::format("{{\"seeds\":{},\"tune_seeds\":{},\"time\":\"{:%Y-%m-%dT%H:%M:%SZ}\"}}\n", look.seeds,
+                                       look.tune_seeds, fmt::gmtime(std::time(nullptr)));
+  base::write_atomically(file, base::read_file_if_any(file, base::kRecord).value_or("") + line);  // no zeros after a power loss
 }
 
 }  // namespace cautious::study
