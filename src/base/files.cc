@@ -277,8 +277,8 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory) {
 }
 
 bool DirectoryLock::holds(const std::filesystem::path& directory) const {
-  struct stat own {
-  }, there{};
+  struct stat own {};
+  struct stat there {};
   return ::fstat(file_, &own) == 0 && ::lstat((directory / ".lock").c_str(), &there) == 0 && own.st_ino == there.st_ino &&
          own.st_dev == there.st_dev;
 }

@@ -20,7 +20,6 @@
 #include <cautious/error.h>
 
 #include "base/atomic_file.h"
-#include "base/files.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/program.h"
@@ -223,13 +222,9 @@ int decode(const TokenizeArguments& args, const data::Tokenizer& tokenizer) {
 void place_sets(std::vector<std::string>& files) {
   std::vector<std::string> placed;
   for (const std::string& file : files) {
-    std::error_code error;
-    if (data::known_set_if_any(file) == nullptr || std::filesystem::exists(file, error)) {
-      placed.push_back(file);
-      continue;
-    }
-    const auto folder = data::place_named(file, data::Content::text, "FILE", data::default_cache());
-    for (const auto& entry : base::entries_of(folder)) placed.push_back(entry.path().string());
+    std::vector<std::filesystem::path> all{file};
+    if (file != data::kStandardInput) all = data::files_named(file, data::Content::text, "FILE", data::default_cache());
+    placed.insert(placed.end(), all.begin(), all.end());
   }
   files = std::move(placed);
 }

@@ -55,13 +55,7 @@ std::vector<data::Lesson> lessons_in(const std::vector<std::string>& names, cons
                                      const std::filesystem::path& cache) {
   std::vector<data::Lesson> lessons;
   for (const std::string& name : names) {
-    std::error_code error;
-    std::vector<std::filesystem::path> files{name};
-    if (!std::filesystem::exists(name, error)) {
-      (void)data::place_named(name, data::Content::instructions, key, cache);
-      files = data::paths_to_use(data::known_set(name), cache);
-    }
-    for (const std::filesystem::path& file : files) {
+    for (const std::filesystem::path& file : data::files_named(name, data::Content::instructions, key, cache)) {
       for (const data::Conversation& each : data::read_conversations(file)) lessons.push_back(speech.lesson(each));
     }
   }

@@ -50,7 +50,7 @@ Layout layout_of(const std::vector<std::vector<double>>& losses);
 // scatter more than the rest (F-tests at kNoisy); but if the difference of the two scatters more than the others do (an F-test
 // at kApart), that of the two alone, which is their paired t-test.
 Layout layout_for(std::vector<std::vector<double>> losses, std::size_t a, std::size_t b);
-inline constexpr double kApart = 0.15, kNoisy = 0.001;
+inline constexpr double kApart = 0.15, kNoisy = 0.0001;
 
 // The mean difference of two arms of the layout.
 struct Difference {

@@ -117,10 +117,8 @@ void Run::load() {
 // A run that was killed before its first checkpoint.
 void Run::begin_again() {
   if (directory_ == nullptr) return;
-  state_.config = run::computing_keys(run::read_config({.files = {directory_->config()}, .preset = "", .overrides = {}}));
-  const std::string changes = changes_since(state_, config_, changed_);
+  const std::string changes = changes_since(directory_->config(), config_, changed_);
   if (!changes.empty()) base::write_atomically(directory_->config(), to_toml(config_));
-  state_.config = run::computing_keys(config_);
   say("there is no checkpoint: starting with step 1" + (changes.empty() ? "" : "; " + changes));
 }
 
@@ -241,7 +239,8 @@ bool Run::score_now() {
 
 RunResult Run::end(Outcome outcome, std::string reason) {
   state_.step = trainer_.done();
-  state_.seconds = elapsed(), state_.ranks = world_.ranks();
+  state_.seconds = elapsed();
+  state_.ranks = world_.ranks();
   state_.optimizer_bytes = trainer_.optimizer_bytes();
   if (const std::int64_t steps = state_.step - first_step_; steps > 0) state_.traffic = traffic_ / steps;
   if (directory_ != nullptr) {

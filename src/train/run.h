@@ -42,6 +42,9 @@ std::vector<std::string> changeable_keys();
 // What the user has changed since, in words; empty: nothing. A key that is not what the checkpoint was computed with and is not
 // among `changed` is an Error(Fault::usage). Checkpoints of older programs do not say what theirs were.
 std::string changes_since(const run::SavedState& before, const run::RunConfig& config, const std::vector<std::string>& changed);
+// The same before the first checkpoint, since its config.toml was written.
+std::string changes_since(const std::filesystem::path& file, const run::RunConfig& config,
+                          const std::vector<std::string>& changed);
 
 enum class Outcome { done, stopped, diverged };
 

@@ -78,6 +78,13 @@ std::string changes_since(const run::SavedState& before, const run::RunConfig& c
   return changes.empty() ? "" : fmt::format("changed after step {}: {}", before.step, fmt::join(changes, ", "));
 }
 
+std::string changes_since(const std::filesystem::path& file, const run::RunConfig& config,
+                          const std::vector<std::string>& changed) {
+  run::SavedState before;
+  before.config = run::computing_keys(run::read_config({.files = {file}, .preset = "", .overrides = {}}));
+  return changes_since(before, config, changed);
+}
+
 std::string resume_command(const std::filesystem::path& out) {
   return fmt::format("cautious train --out {} --resume", base::shell_word(out));
 }

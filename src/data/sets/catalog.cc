@@ -253,6 +253,14 @@ std::filesystem::path path_or_place(const std::string& name, Content content, co
   return std::filesystem::exists(name, error) ? std::filesystem::path(name) : place_named(name, content, key, cache);
 }
 
+std::vector<std::filesystem::path> files_named(const std::string& name, Content content, const std::string& key,
+                                               const std::filesystem::path& cache) {
+  std::error_code error;
+  if (std::filesystem::exists(name, error)) return {name};
+  (void)place_named(name, content, key, cache);
+  return paths_to_use(known_set(name), cache);
+}
+
 std::filesystem::path tokenizer_place(const std::string& name, const std::string& key, const std::filesystem::path& cache) {
   std::error_code error;
   if (name == kBytes || std::filesystem::exists(name, error)) return name;

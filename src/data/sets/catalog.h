@@ -55,6 +55,9 @@ std::filesystem::path place_named(const std::string& name, Content content, cons
 // The file or folder of that name, or what place_named() says.
 std::filesystem::path path_or_place(const std::string& name, Content content, const std::string& key,
                                     const std::filesystem::path& cache);
+// The file or folder of that name, the files of a fetched set, or what place_named() says.
+std::vector<std::filesystem::path> files_named(const std::string& name, Content content, const std::string& key,
+                                               const std::filesystem::path& cache);
 // What a tokenizer's name means, "bytes", a path, or a fetched one: the name of its set, or of one of tiktoken's ranks.
 std::filesystem::path tokenizer_place(const std::string& name, const std::string& key, const std::filesystem::path& cache);
 // What to write into a configuration for a fetched set: the files of a text, tiktoken's files, otherwise the folder.
