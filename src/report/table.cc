@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cautious/error.h>
+
 #include "report/svg.h"
 
 namespace cautious::report {
@@ -127,6 +129,29 @@ std::string to_csv(const Table& table) {
   if (table.csv.empty()) add(table.head);
   for (const Cells& row : table.csv.empty() ? table.rows : table.csv) add(row);
   return text;
+}
+
+std::vector<Cells> rows_of_csv(std::string_view text) {
+  std::vector<Cells> rows;
+  bool quoted = false, begun = false;  // inside a quoted cell, of a row that is not yet among them
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!begun) rows.emplace_back(1);
+    begun = true;
+    if (c == '"' && quoted && i + 1 < text.size() && text[i + 1] == '"') {
+      rows.back().back() += text[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      rows.back().emplace_back();
+    } else if (c == '\n' && !quoted) {
+      begun = false;
+    } else {
+      rows.back().back() += c;
+    }
+  }
+  if (quoted) throw Error(Fault::data, fmt::format("a quoted cell in row {} has no end", rows.size()));
+  return rows;
 }
 
 std::string to_markdown(const Table& table) {

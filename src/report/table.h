@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cautious::report {
@@ -16,6 +17,8 @@ struct Table {
 };
 
 std::string to_csv(const Table& table);
+// The rows that such a text has. One whose last quoted cell does not end is an Error(Fault::data).
+std::vector<std::vector<std::string>> rows_of_csv(std::string_view text);
 std::string to_markdown(const Table& table);
 std::string to_latex(const Table& table);  // booktabs
 std::string to_html(const Table& table);

@@ -14,20 +14,11 @@ constexpr std::size_t kManySeeds = 1000;
 constexpr std::array kOutcomeWords{"lower",         "higher",      "practically equal", "not detectable", "edge of the grid",
                                    "the same runs", "too few runs"};
 
-std::string outcome_text(Outcome outcome) { return kOutcomeWords.at(static_cast<std::size_t>(outcome)); }
-
-std::string exact_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
-
 std::string rounded(const Measure& measure, double value) { return std::isfinite(value) ? measure.number(value) : "-"; }
 
 std::string range_text(const Measure& measure, const Interval& interval) {
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return "-";
   return fmt::format("[{}, {}]", measure.number(interval.low), measure.number(interval.high));
-}
-
-std::string p_cell(double p) {
-  if (std::isnan(p)) return "-";
-  return p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p);
 }
 
 std::string count_cell(std::size_t needed) {
@@ -92,9 +83,11 @@ const std::vector<std::string> kExactHead{"contrast",
                                           "seeds for target",
                                           "seeds low",
                                           "seeds high",
-                                          "choice may cost"};
+                                          "choice may cost",
+                                          "measure",
+                                          "unit"};
 
-std::vector<std::string> exact_row(const ContrastResult& result) {
+std::vector<std::string> exact_row(const Measure& measure, const ContrastResult& result) {
   const Difference& difference = result.difference;
   const Power& power = result.power;
   return {result.name,
@@ -122,7 +115,9 @@ std::vector<std::string> exact_row(const ContrastResult& result) {
           std::to_string(power.needed),
           std::to_string(power.needed_low),
           std::to_string(power.needed_high),
-          exact_text(result.regret)};
+          exact_text(result.regret),
+          measure.name,
+          measure.unit};
 }
 
 std::vector<const ContrastResult*> shown(const Verdict& verdict, bool primary) {
@@ -137,6 +132,15 @@ std::vector<const ContrastResult*> shown(const Verdict& verdict, bool primary) {
 }
 
 }  // namespace
+
+std::string outcome_text(Outcome outcome) { return kOutcomeWords.at(static_cast<std::size_t>(outcome)); }
+
+std::string exact_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+
+std::string p_cell(double p) {
+  if (std::isnan(p)) return "-";
+  return p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p);
+}
 
 report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
   report::IntervalChart chart;
@@ -172,7 +176,7 @@ report::Table contrasts_table(const Verdict& verdict, bool primary) {
       .csv = {kExactHead}};
   for (const ContrastResult* const result : shown(verdict, primary)) {
     table.rows.push_back(difference_row(measure, *result));
-    table.csv.push_back(exact_row(*result));
+    table.csv.push_back(exact_row(measure, *result));
   }
   return table;
 }

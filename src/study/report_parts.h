@@ -72,6 +72,11 @@ void add_curve_figure(std::vector<report::Figure>& figures, const CurveFigure& w
 // Each arm at its point: mean over the seeds, and the band between the lowest and the highest.
 void add_arms_curve_figure(std::vector<report::Figure>& figures, const CurveFigure& what, const Results& results,
                            const std::vector<Overrides>& chosen, StudyMetrics& metrics);
+// Cells of tables: "not detectable"; every digit, nothing if not finite; "< 0.001".
+std::string outcome_text(Outcome outcome);
+std::string exact_text(double value);
+std::string p_cell(double p);
+
 // Prespecified: whether decay matters, then the primary contrasts.
 report::Figure contrasts_figure(const Verdict& verdict, bool primary);
 // Every arm at its point, single seeds as dots.

@@ -76,4 +76,21 @@ std::size_t seeds_needed(double difference, std::size_t arms, double sd, double 
 // The smallest true difference that the layout finds with that power; NaN without degrees of freedom.
 double detectable_difference(const Layout& layout, double power = 0.8, double level = 0.05);
 
+// What one study says of a difference, with its standard error.
+struct Finding {
+  double value, error;
+};
+
+// The mean of a difference over studies that differ in truth too, not only by the chance of their seeds: a random-effects
+// model.
+struct Combined {
+  std::size_t studies = 0;
+  double mean = 0;
+  Interval interval{0, 0};  // 95%, Student's t with studies - 1 degrees of freedom; NaN for fewer than two
+  double p = 1;             // two-sided; NaN for fewer than two
+  double between = 0;       // standard deviation of the true differences; 0 where chance explains how the studies differ
+};
+// Errors must be positive.
+Combined combined(std::span<const Finding> findings);
+
 }  // namespace cautious::study

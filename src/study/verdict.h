@@ -92,6 +92,9 @@ std::size_t judged_seeds(const Results& results);
 // Fills in the words of the numbers: verdict_of() does, and knows nothing of words itself.
 void put_in_words(const Results& results, Verdict& verdict);
 
+// "p = 0.012".
+std::string p_text(double p);
+
 // "cwd (weight_decay=1)".
 std::string cell_text(const std::string& arm, const Overrides& point);
 

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t kMany = 1000;  // seeds
 
-std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p); }
-
 std::string first_of(const ContrastResult& result) { return cell_text(result.contrast.a, result.point_a); }
 std::string second_of(const ContrastResult& result) { return cell_text(result.contrast.b, result.point_b); }
 
@@ -229,6 +227,8 @@ void add_sentence(std::vector<std::string>& all, std::string sentence) {
 }
 
 }  // namespace
+
+std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p); }
 
 std::string cell_text(const std::string& arm, const Overrides& point) {
   return point.empty() ? arm : fmt::format("{} ({})", arm, point_text(point));

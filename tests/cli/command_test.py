@@ -1,6 +1,7 @@
 """`cautious compare --command`: a study of a training program of the user's, here a script of a few lines."""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,6 +59,19 @@ class CommandTest(unittest.TestCase):
         report.unlink()
         self.assertEqual(self.run_program("report", "study").returncode, 0)
         self.assertEqual(report.read_bytes(), page)
+        shutil.copytree(self.folder / "study", self.folder / "copy")
+        done = self.run_program("report", "study", "copy", "--out", "all")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "all/report.html\n", ""))
+        page = (self.folder / "all/report.html").read_text()
+        self.assertIn("plain - none: -0.1", page)
+        self.assertIn("in the mean of 2 studies", page)
+        for words, text in ((["study", "copy"], "--out is missing"), (["study", "--out", "all"], "--out is for several studies"),
+                            (["study", "all", "--out", "more"], "'all' has no tables/contrasts.csv: it is not a study, or its "
+                             "report was not written; to write it: cautious report all")):
+            done = self.run_program("report", *words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertIn(text, done.stderr)
+        self.assertFalse((self.folder / "more").exists())
         done = self.run_program("study", "study/plan.toml", "--out", "study")
         self.assertEqual(done.returncode, 2)
         self.assertIn("task is 'external', so a program of yours makes the runs", done.stderr)

@@ -1,7 +1,7 @@
 // libFuzzer over what a run and a study leave about their numbers; the first byte of the input says which file the rest is: a
 // summary.json (text 't', images 'i', external 'x'), an evaluation.json 'e', a looks.jsonl 'l', the result.json 'r' or the last
-// line 'o' of a user's program, the evaluation.json 'b' or samples.jsonl 's' of benchmarks. What is read has only numbers that
-// can be, and the page of the run is made of it.
+// line 'o' of a user's program, the evaluation.json 'b' or samples.jsonl 's' of benchmarks, the table of differences 'd' that a
+// page of several studies is made of. What is read has only numbers that can be, and the page of the run is made of it.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "data/tasks/journal.h"
 #include "reader_fuzz.h"
 #include "study/external_run.h"
+#include "study/overview.h"
 #include "study/report.h"
 #include "study/report_parts.h"
 #include "study/run_list.h"
@@ -96,6 +97,22 @@ void check_benchmark(std::string_view text, bool described) {
   }
 }
 
+// Two studies that left the same.
+void check_differences(std::string_view text) {
+  const std::filesystem::path first = memory_folder() / "first", second = memory_folder() / "second";
+  for (const std::filesystem::path& study : {first, second}) {
+    std::filesystem::create_directories(study / "tables");
+    write_bytes(study / "tables" / "contrasts.csv", text);
+  }
+  try {
+    study::write_overview({first, second}, memory_folder() / "overview");
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    demand(message.size() < 2000 && message.find('\n') == message.npos);
+    demand(error.fault() == Fault::usage || message.starts_with((first / "tables" / "contrasts.csv").string() + ": "));
+  }
+}
+
 void check_result(std::string_view text, bool printed) {
   const std::filesystem::path said = memory_folder() / "said.txt", file = memory_folder() / "result.json";
   std::filesystem::remove(file);
@@ -139,6 +156,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 'b':
     case 's':
       check_benchmark(text, data[0] == 'b');
+      break;
+    case 'd':
+      check_differences(text);
       break;
     case 'r':
     case 'o':

@@ -7,6 +7,7 @@
 
 #include "report/chart.h"
 #include "svg_reading.h"
+#include "usage_message.h"
 
 namespace cautious::report {
 namespace page_test {
@@ -79,6 +80,19 @@ TEST(Table, Csv) {
             "a|b,-0.5,\"[-1, 2]\",x\n"
             "\"c,\"\"d\"\"\",-,-,1\n"
             "\"<e>\nf\",< 0.001,,y\n");
+}
+
+// What was written is read: quotes, commas and ends of lines in cells, empty cells, rows of different lengths.
+TEST(Table, RowsOfCsv) {
+  std::vector<std::vector<std::string>> rows = sample().rows;
+  rows.insert(rows.begin(), sample().head);
+  EXPECT_EQ(rows_of_csv(to_csv(sample())), rows);
+  rows.push_back({"", ""});
+  rows.push_back({""});
+  EXPECT_EQ(rows_of_csv(to_csv(sample()) + ",\n\n"), rows);
+  EXPECT_EQ(rows_of_csv("a,b"), (std::vector<std::vector<std::string>>{{"a", "b"}}));
+  EXPECT_TRUE(rows_of_csv("").empty());
+  EXPECT_EQ(line_of(Fault::data, [] { rows_of_csv("a\n\"b\nc"); }), "a quoted cell in row 2 has no end");
 }
 
 TEST(Table, MarkdownAlignsNumbersToTheRight) {

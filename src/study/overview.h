@@ -1,0 +1,13 @@
+// Several studies on one page: every prespecified difference that their reports have, and means of those that several have.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+namespace cautious::study {
+
+// Writes report.html, figures/ and tables/ into `out`, from the tables that `cautious report` left in each study; returns the
+// path of report.html. Studies that are judged by different measures, or without these tables, are an Error(Fault::usage).
+std::filesystem::path write_overview(const std::vector<std::filesystem::path>& studies, const std::filesystem::path& out);
+
+}  // namespace cautious::study
