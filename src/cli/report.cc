@@ -20,18 +20,18 @@ namespace {
 
 struct ReportArguments {
   std::vector<std::string> directories;
-  std::string out;
+  std::string out, column;
 };
 
 std::filesystem::path write(const ReportArguments& args) {
   const std::vector<std::filesystem::path> all(args.directories.begin(), args.directories.end());
   if (all.size() > 1) {
     if (args.out.empty()) throw Error(Fault::usage, "--out is missing; give a directory for the page of these studies");
-    return study::write_overview(all, args.out);
+    return study::write_overview(all, args.out, args.column);
   }
-  if (!args.out.empty()) {
-    throw Error(Fault::usage, fmt::format("--out is for several studies; the report of one is written into it, {}",
-                                          base::in_quotes(args.directories.front())));
+  if (!args.out.empty() || !args.column.empty()) {
+    throw Error(Fault::usage, fmt::format("--{} is for several studies; the report of one is written into it, {}",
+                                          args.out.empty() ? "column" : "out", base::in_quotes(args.directories.front())));
   }
   return study::write_report_of(all.front());
 }
@@ -52,6 +52,10 @@ void add_report(CLI::App& app, Verb& chosen) {
       ->required()
       ->type_name("");
   verb.add_option("--out", args->out, "Directory for the page of several studies")->type_name("DIR");
+  verb.add_option("--column", args->column,
+                  "Compare the arms of several studies in this column of their tables/runs.csv, as accuracy, instead of what "
+                  "they were judged by")
+      ->type_name("NAME");
   verb.callback([&chosen, args] {
     chosen = [args] {
       base::print(write(*args).string() + "\n");

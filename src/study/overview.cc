@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,96 +12,14 @@
 
 #include <cautious/error.h>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "report/page.h"
+#include "study/judged.h"
 #include "study/report_parts.h"
 #include "study/statistics.h"
 
 namespace cautious::study {
 namespace {
-
-// Numbers whose squares are numbers.
-constexpr Range kSquared{0, 1e100, false, false};
-constexpr double kLeastSd = 1e-100;
-
-// A prespecified difference of a study.
-struct Judged {
-  std::string study, a, point_a, b, point_b, outcome, measure, unit;
-  double value = 0, low = 0, high = 0, p = 0, holm_p = 0, sd = 0;  // NaN: not known
-  std::size_t seeds = 0;
-
-  std::string name() const { return fmt::format("{} - {}", a, b); }
-  // Whether it says anything of the truth: not between runs that are the same, nor at the edge of a grid.
-  bool counts() const {
-    const bool known = kSquared.contains(std::abs(value)) && std::isfinite(low) && std::isfinite(high);
-    return known && sd >= kLeastSd && sd <= kSquared.high && seeds > 1 && outcome != outcome_text(Outcome::edge);
-  }
-  Finding finding() const { return {value, sd * std::sqrt(2 / static_cast<double>(seeds))}; }
-};
-
-// The table of a study's differences, by the names of its columns.
-class ContrastFile {
- public:
-  explicit ContrastFile(const std::filesystem::path& study) : study_(study), file_(study / "tables" / "contrasts.csv") {
-    const std::optional<std::string> text = base::read_file_if_any(file_, base::kRecord);
-    if (!text) {
-      throw Error(
-          Fault::usage,
-          fmt::format("{} has no tables/contrasts.csv: it is not a study, or its report was not written; to write it: {}",
-                      base::in_quotes(study.string()), again()));
-    }
-    try {
-      rows_ = report::rows_of_csv(*text);
-    } catch (const Error& error) {
-      throw Error(Fault::data, fmt::format("{}: {}", file_.string(), error.what()));
-    }
-    if (rows_.empty()) refuse("is empty");
-  }
-
-  std::vector<Judged> differences(const std::string& name) const {
-    std::vector<Judged> all;
-    for (std::size_t row = 1; row < rows_.size(); ++row) {
-      all.push_back({name, text(row, "a"), text(row, "point of a"), text(row, "b"), text(row, "point of b"),
-                     text(row, "outcome"), text(row, "measure"), text(row, "unit"), number(row, "difference"),
-                     number(row, "low"), number(row, "high"), number(row, "p"), number(row, "p (Holm)"), number(row, "sd"),
-                     count(row, "seeds")});
-    }
-    return all;
-  }
-
- private:
-  std::string again() const { return fmt::format("cautious report {}", base::shell_word(study_.string())); }
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(Fault::data, fmt::format("{}: {}; to write it again: {}", file_.string(), why, again()));
-  }
-
-  const std::string& text(std::size_t row, const std::string& column) const {
-    const auto at = static_cast<std::size_t>(std::ranges::find(rows_[0], column) - rows_[0].begin());
-    if (at == rows_[0].size()) refuse(fmt::format("has no column {}", base::in_quotes(column)));
-    if (at >= rows_[row].size()) refuse(fmt::format("row {} has no {}", row, base::in_quotes(column)));
-    return rows_[row][at];
-  }
-
-  double number(std::size_t row, const std::string& column) const {
-    const std::string& cell = text(row, column);
-    if (cell.empty()) return std::nan("");
-    const std::optional<double> value = base::parsed<double>(cell);
-    if (!value || !kFinite.contains(*value))
-      refuse(fmt::format("row {}: {} is {}; valid: a number", row, column, base::in_quotes(cell)));
-    return *value;
-  }
-
-  std::size_t count(std::size_t row, const std::string& column) const {
-    const std::optional<std::size_t> value = base::parsed<std::size_t>(text(row, column));
-    if (!value) refuse(fmt::format("row {}: {} is {}; valid: a count", row, column, base::in_quotes(text(row, column))));
-    return *value;
-  }
-
-  std::filesystem::path study_, file_;
-  std::vector<std::vector<std::string>> rows_;
-};
 
 // Names of the directories, or their paths where two have the same name.
 std::vector<std::string> names_of(const std::vector<std::filesystem::path>& studies) {
@@ -125,11 +42,11 @@ std::vector<std::string> names_of(const std::vector<std::filesystem::path>& stud
 // Of all studies, those of the same two arms together, in the order in which they first appear.
 using Groups = std::vector<std::vector<Judged>>;
 
-Groups grouped(const std::vector<std::filesystem::path>& studies) {
+Groups grouped(const std::vector<std::filesystem::path>& studies, const std::string& column) {
   const std::vector<std::string> names = names_of(studies);
   Groups groups;
   for (std::size_t i = 0; i < studies.size(); ++i) {
-    for (Judged& judged : ContrastFile(studies[i]).differences(names[i])) {
+    for (Judged& judged : judged_in(studies[i], names[i], column)) {
       if (!groups.empty()) {
         const Judged& first = groups.front().front();
         if (judged.measure != first.measure || judged.unit != first.unit) {
@@ -224,12 +141,13 @@ std::string file_of(const Mean& mean, const std::vector<report::Figure>& others)
   return file;
 }
 
-report::Figure figure_of(const Mean& mean, std::string file, const Decimals& decimals) {
+// `better`: "left" or "right", of 0; empty if neither is.
+report::Figure figure_of(const Mean& mean, std::string file, const std::string& better, const Decimals& decimals) {
   const Judged& first = mean.first();
   report::IntervalChart chart;
   chart.title = first.name();
-  chart.x_label = fmt::format("difference of {}{}, with 95% interval; left of 0: {} is better", first.measure,
-                              in_brackets(first.unit), first.a);
+  chart.x_label = fmt::format("difference of {}{}, with 95% interval{}", first.measure, in_brackets(first.unit),
+                              better.empty() ? "" : fmt::format("; {} of 0: {} is better", better, first.a));
   chart.reference = 0;
   chart.description = sentence_of(mean, decimals);
   for (const Judged& judged : *mean.group) {
@@ -302,9 +220,11 @@ void check_out(const std::filesystem::path& out) {
 
 }  // namespace
 
-std::filesystem::path write_overview(const std::vector<std::filesystem::path>& studies, const std::filesystem::path& out) {
+std::filesystem::path write_overview(const std::vector<std::filesystem::path>& studies, const std::filesystem::path& out,
+                                     const std::string& column) {
   check_out(out);
-  const Groups groups = grouped(studies);
+  const Groups groups = grouped(studies, column);
+  const std::string better = column.empty() ? "left" : column == "accuracy" ? "right" : "";
   const Decimals decimals(groups);
   const std::vector<Mean> means = means_of(groups);
   const std::vector<report::Table> tables{means_table(means, decimals), every_difference_table(groups, decimals)};
@@ -314,9 +234,16 @@ std::filesystem::path write_overview(const std::vector<std::filesystem::path>& s
   page.paragraph(
       fmt::format("{} in {} studies.", base::counted(tables[1].rows.size(), "prespecified difference"), studies.size()),
       "status");
+  if (!column.empty()) {
+    page.paragraph(
+        fmt::format("Exploratory: by {}, with paired t-tests; the studies were made to be judged otherwise, and points "
+                    "were chosen by that.",
+                    column),
+        "note");
+  }
   for (const Mean& mean : means) {
     page.paragraph(sentence_of(mean, decimals), "verdict");
-    figures.push_back(figure_of(mean, file_of(mean, figures), decimals));
+    figures.push_back(figure_of(mean, file_of(mean, figures), better, decimals));
   }
   page.paragraph(
       "A mean speaks of studies like these. It takes them as independent: studies that share runs count twice, and studies of "

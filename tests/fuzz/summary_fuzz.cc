@@ -1,7 +1,8 @@
 // libFuzzer over what a run and a study leave about their numbers; the first byte of the input says which file the rest is: a
 // summary.json (text 't', images 'i', external 'x'), an evaluation.json 'e', a looks.jsonl 'l', the result.json 'r' or the last
-// line 'o' of a user's program, the evaluation.json 'b' or samples.jsonl 's' of benchmarks, the table of differences 'd' that a
-// page of several studies is made of. What is read has only numbers that can be, and the page of the run is made of it.
+// line 'o' of a user's program, the evaluation.json 'b' or samples.jsonl 's' of benchmarks, the tables of differences 'd' and
+// of runs 'n' that a page of several studies is made of. What is read has only numbers that can be, and the page of the run is
+// made of it.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -97,19 +98,24 @@ void check_benchmark(std::string_view text, bool described) {
   }
 }
 
-// Two studies that left the same.
-void check_differences(std::string_view text) {
+// Two studies that left the same table, one of differences or one of runs beside a good one.
+void check_overview(std::string_view text, bool of_runs) {
+  constexpr std::string_view kDifference =
+      "a,point of a,b,point of b,outcome,seeds,difference,low,high,p,p (Holm),sd,measure,unit\n"
+      "cwd,weight_decay=8,plain,weight_decay=2,lower,6,-0.1,-0.2,-0.01,0.01,0.02,0.05,loss,nats\n";
   const std::filesystem::path first = memory_folder() / "first", second = memory_folder() / "second";
+  const std::filesystem::path file = std::filesystem::path("tables") / (of_runs ? "runs.csv" : "contrasts.csv");
   for (const std::filesystem::path& study : {first, second}) {
     std::filesystem::create_directories(study / "tables");
-    write_bytes(study / "tables" / "contrasts.csv", text);
+    if (of_runs) write_bytes(study / "tables" / "contrasts.csv", kDifference);
+    write_bytes(study / file, text);
   }
   try {
-    study::write_overview({first, second}, memory_folder() / "overview");
+    study::write_overview({first, second}, memory_folder() / "overview", of_runs ? "accuracy" : "");
   } catch (const Error& error) {
     const std::string message = error.what();
     demand(message.size() < 2000 && message.find('\n') == message.npos);
-    demand(error.fault() == Fault::usage || message.starts_with((first / "tables" / "contrasts.csv").string() + ": "));
+    demand(error.fault() == Fault::usage || message.starts_with((first / file).string() + ": "));
   }
 }
 
@@ -158,7 +164,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_benchmark(text, data[0] == 'b');
       break;
     case 'd':
-      check_differences(text);
+    case 'n':
+      check_overview(text, data[0] == 'n');
       break;
     case 'r':
     case 'o':

@@ -81,6 +81,47 @@ TEST_F(Overview, OfStudiesAsTheyAreWritten) {
   EXPECT_NE(differences.find("cwd - plain,two,"), differences.npos) << differences;
 }
 
+// By seeds that have both, judged and done; what is better is known of the accuracy alone.
+TEST_F(Overview, AnotherColumnOfTheRuns) {
+  const auto of = [&](const std::string& name, const std::vector<double>& accuracies) {
+    const std::filesystem::path folder = study(name, row("cwd", "plain", -0.05) + row("plain", "none", 0, "edge of the grid"));
+    std::string runs =
+        "arm,point,seed,use,loss,accuracy,status\n"
+        "cwd,\"lr=1, x=2\",9,judged,2,0.9,failed\nplain,-,9,judged,2,0.9,done\n"
+        "cwd,\"lr=1, x=2\",100000,tuning,2,0.9,done\nplain,-,100000,tuning,2,0.1,done\ncwd,lr=1,0,judged,2,0.7,done\n";
+    for (std::size_t seed = 0; seed < accuracies.size(); ++seed) {
+      runs +=
+          fmt::format("cwd,\"lr=1, x=2\",{},judged,2,{},done\nplain,-,{},judged,2,0.25,done\n", seed, accuracies[seed], seed);
+    }
+    store(folder / "tables" / "runs.csv", runs);
+    return folder;
+  };
+  const std::vector<std::filesystem::path> studies{of("first", {0.5, 0.5625, 0.625}), of("second", {0.25, 0.375, 0.125, 0.25})};
+  write_overview(studies, out(), "accuracy");
+  const Paired first = paired(std::vector<double>{0.5, 0.5625, 0.625}, std::vector<double>(3, 0.25)),
+               second = paired(std::vector<double>{0.25, 0.375, 0.125, 0.25}, std::vector<double>(4, 0.25));
+  const Combined mean = combined(
+      std::vector<Finding>{{first.difference, first.sd / std::sqrt(3.0)}, {second.difference, second.sd / std::sqrt(4.0)}});
+  const std::vector<std::vector<std::string>> means = report::rows_of_csv(written("tables/means.csv"));
+  ASSERT_EQ(means.size(), 2u);
+  EXPECT_NEAR(std::stod(means[1][2]), mean.mean, 1e-12);
+  EXPECT_NEAR(std::stod(means[1][3]), mean.interval.low, 1e-9);
+  const std::string differences = written("tables/differences.csv");
+  EXPECT_NE(differences.find(fmt::format("cwd - plain,first,\"lr=1, x=2\",-,+0.31,\"[{:.2f}, {:.2f}]\",{:.3f},-,higher,3\n",
+                                         first.interval.low, first.interval.high, first.t_p)),
+            differences.npos)
+      << differences;
+  EXPECT_NE(differences.find(",not detectable,4\n"), differences.npos) << differences;
+  EXPECT_NE(differences.find("plain - none,first,\"lr=1, x=2\",-,-,-,-,-,edge of the grid,0\n"), differences.npos)
+      << differences;
+  EXPECT_NE(written("figures/cwd_plain.svg").find("right of 0: cwd is better"), std::string::npos);
+  EXPECT_NE(written("report.html").find("Exploratory: by accuracy"), std::string::npos);
+  EXPECT_NE(
+      refused(Fault::usage, [&] { write_overview(studies, out(), "speed"); })
+          .find("--column 'speed': tables/runs.csv of first does not have it; it has arm, point, seed, use, loss, accuracy"),
+      std::string::npos);
+}
+
 TEST_F(Overview, StudiesOfOneNameHaveTheirPaths) {
   const auto first = study("a/same", row("cwd", "plain", -0.05)), second = study("b/same", row("cwd", "plain", -0.03));
   write_overview({first, second}, out());
