@@ -136,8 +136,9 @@ std::vector<Judged> judged_in(const std::filesystem::path& study, const std::str
   if (!column.empty()) {
     runs.emplace(study, "runs");
     if (std::ranges::find(runs->head(), column) == runs->head().end()) {
-      throw Error(Fault::usage, fmt::format("--column {}: tables/runs.csv of {} does not have it; it has {}",
-                                            base::in_quotes(column), name, fmt::join(runs->head(), ", ")));
+      throw Error(Fault::usage,
+                  fmt::format("--column {}: tables/runs.csv of {} does not have it; it has {}", base::in_quotes(column), name,
+                              base::in_one_line(fmt::format("{}", fmt::join(runs->head(), ", ")))));
     }
   }
   std::vector<Judged> all;

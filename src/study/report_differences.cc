@@ -1,5 +1,4 @@
 // What a report shows of the verdict: the differences, how they were tested, and how the points were chosen.
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -11,9 +10,6 @@ namespace cautious::study {
 namespace {
 
 constexpr std::size_t kManySeeds = 1000;
-constexpr std::array kOutcomeWords{"lower",         "higher",      "practically equal", "not detectable", "edge of the grid",
-                                   "the same runs", "too few runs"};
-
 std::string rounded(const Measure& measure, double value) { return std::isfinite(value) ? measure.number(value) : "-"; }
 
 std::string range_text(const Measure& measure, const Interval& interval) {
@@ -132,15 +128,6 @@ std::vector<const ContrastResult*> shown(const Verdict& verdict, bool primary) {
 }
 
 }  // namespace
-
-std::string outcome_text(Outcome outcome) { return kOutcomeWords.at(static_cast<std::size_t>(outcome)); }
-
-std::string exact_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
-
-std::string p_cell(double p) {
-  if (std::isnan(p)) return "-";
-  return p < 0.001 ? "< 0.001" : fmt::format("{:.3f}", p);
-}
 
 report::Figure contrasts_figure(const Verdict& verdict, bool primary) {
   report::IntervalChart chart;

@@ -228,8 +228,6 @@ void add_sentence(std::vector<std::string>& all, std::string sentence) {
 
 }  // namespace
 
-std::string p_text(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p); }
-
 std::string cell_text(const std::string& arm, const Overrides& point) {
   return point.empty() ? arm : fmt::format("{} ({})", arm, point_text(point));
 }

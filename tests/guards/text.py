@@ -1,5 +1,6 @@
-"""Plain rules about files: length, width, links and paths that lead somewhere, no package-registry addresses, the README's
+"""Plain rules about files: length, width, links, to headings too, and paths that lead somewhere, no package-registry addresses, the README's
 example and folder map."""
+import functools
 import re
 
 from tree import ROOT, files, finish, read
@@ -22,6 +23,14 @@ FOLDERS = {path.name for start in STARTS for path in start.iterdir() if path.is_
 TESTS = {path.stem for path in (ROOT / "tests").rglob("*_test.*")} | {path.name + "_test" for path in (ROOT / "tests").iterdir()}
 
 
+@functools.cache
+def anchors(page):
+    """What links to the headings of a page end with."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", LINK.sub(lambda link: link[0].partition("](")[0], heading).lower()).replace(" ", "-")
+            for heading in headings}
+
+
 def leads_somewhere(name):
     return name.split("/")[0] not in FOLDERS or any(list(start.glob(name + end)) for start in STARTS for end in ("", ".h", ".cc"))
 
@@ -39,9 +48,11 @@ for path in files():
         faults += [f"{path}:{number} is wider than {WIDEST} characters" for number in wide]
     if path.suffix == ".md":
         for target in LINK.findall(text):
-            if re.match(r"[a-z]+:|#", target):
+            if re.match(r"[a-z]+:", target):
                 continue
-            if not (ROOT / path.parent / target.split("#")[0]).exists():
+            page, _, anchor = target.partition("#")
+            there = ROOT / path.parent / page if page else ROOT / path
+            if not there.exists() or (anchor and there.suffix == ".md" and anchor not in anchors(there)):
                 faults.append(f"{path}: the link {target} leads nowhere")
         if PAGES_OF_TODAY.match(str(path)):
             faults += [f"{path}: there is no {name}" for name in NAMED_PATH.findall(text) if not leads_somewhere(name)]
