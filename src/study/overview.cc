@@ -50,9 +50,9 @@ Groups grouped(const std::vector<std::filesystem::path>& studies, const std::str
       if (!groups.empty()) {
         const Judged& first = groups.front().front();
         if (judged.measure != first.measure || judged.unit != first.unit) {
-          throw Error(Fault::usage, fmt::format("{} is judged by {}{}, {} by {}{}; give studies of one measure", first.study,
-                                                base::in_quotes(first.measure), in_brackets(first.unit), judged.study,
-                                                base::in_quotes(judged.measure), in_brackets(judged.unit)));
+          throw Error(Fault::usage, fmt::format("{} is judged by {}, {} by {}; give studies of one measure", first.study,
+                                                base::in_quotes(first.measure + in_brackets(first.unit)), judged.study,
+                                                base::in_quotes(judged.measure + in_brackets(judged.unit))));
         }
       }
       const auto same = std::ranges::find(groups, judged.name(), [](const auto& group) { return group.front().name(); });
@@ -74,7 +74,8 @@ class Decimals {
     double shortest = INFINITY;
     for (const auto& group : groups) {
       for (const Judged& judged : group) {
-        if (judged.counts()) shortest = std::min(shortest, (judged.high - judged.low) / 2);
+        const double half = (judged.high - judged.low) / 2;
+        if (judged.counts() && half > 0) shortest = std::min(shortest, half);
       }
     }
     if (std::isfinite(shortest)) decimals_ = std::clamp(1 - static_cast<int>(std::floor(std::log10(shortest))), 0, kMost);

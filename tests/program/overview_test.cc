@@ -122,6 +122,17 @@ TEST_F(Overview, AnotherColumnOfTheRuns) {
       std::string::npos);
 }
 
+// Numbers that no study of ours leaves, but a file may have.
+TEST_F(Overview, IntervalsWithoutLength) {
+  const auto flat = [](double at) {
+    return fmt::format("cwd - plain,cwd,,plain,,lower,8,{0},{0},{0},0.04,,0.02,loss,nats\n", at);
+  };
+  write_overview({study("first", flat(-1e99)), study("second", flat(-1e99))}, out());
+  EXPECT_NE(written("tables/means.csv").find("cwd - plain,2,-1e+99,"), std::string::npos) << written("tables/means.csv");
+  write_overview({study("first", flat(-0.25)), study("second", flat(-0.75))}, out());
+  EXPECT_NE(written("tables/means.csv").find("cwd - plain,2,-0.5,"), std::string::npos) << written("tables/means.csv");
+}
+
 TEST_F(Overview, StudiesOfOneNameHaveTheirPaths) {
   const auto first = study("a/same", row("cwd", "plain", -0.05)), second = study("b/same", row("cwd", "plain", -0.03));
   write_overview({first, second}, out());
@@ -134,7 +145,7 @@ TEST_F(Overview, WhatCannotBePutTogether) {
   const auto refusal = [&](Fault fault, const std::vector<std::filesystem::path>& studies) {
     return refused(fault, [&] { write_overview(studies, out()); });
   };
-  EXPECT_NE(refusal(Fault::usage, {first, images}).find("first is judged by 'loss' (nats), images by 'top-1 error' (nats)"),
+  EXPECT_NE(refusal(Fault::usage, {first, images}).find("first is judged by 'loss (nats)', images by 'top-1 error (nats)'"),
             std::string::npos);
   EXPECT_NE(refusal(Fault::usage, {first, first}).find("is there twice"), std::string::npos);
   EXPECT_NE(refusal(Fault::usage, {first, directory_}).find("to write it: cautious report "), std::string::npos);
