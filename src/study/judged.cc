@@ -1,7 +1,9 @@
 #include "study/judged.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -76,6 +78,19 @@ class StudyTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// What says which run it is, and no number of it.
+constexpr std::array kIdentity{"arm", "point", "seed", "use", "status"};
+
+void check_column(const StudyTable& runs, const std::string& name, const std::string& column) {
+  std::vector<std::string> numbers;
+  std::ranges::copy_if(runs.head(), std::back_inserter(numbers),
+                       [](const std::string& head) { return std::ranges::find(kIdentity, head) == kIdentity.end(); });
+  if (std::ranges::find(numbers, column) != numbers.end()) return;
+  throw Error(Fault::usage,
+              fmt::format("--column {}: tables/runs.csv of {} has no such numbers; valid: {}", base::in_quotes(column), name,
+                          base::in_one_line(fmt::format("{}", fmt::join(numbers, ", ")))));
+}
+
 // By seed, of the judged runs of an arm at a point.
 std::map<std::string, double> column_of(const StudyTable& runs, const std::string& column, const std::string& arm,
                                         const std::string& point) {
@@ -135,11 +150,7 @@ std::vector<Judged> judged_in(const std::filesystem::path& study, const std::str
   std::optional<StudyTable> runs;
   if (!column.empty()) {
     runs.emplace(study, "runs");
-    if (std::ranges::find(runs->head(), column) == runs->head().end()) {
-      throw Error(Fault::usage,
-                  fmt::format("--column {}: tables/runs.csv of {} does not have it; it has {}", base::in_quotes(column), name,
-                              base::in_one_line(fmt::format("{}", fmt::join(runs->head(), ", ")))));
-    }
+    check_column(*runs, name, column);
   }
   std::vector<Judged> all;
   for (std::size_t row = 1; row <= contrasts.rows(); ++row) {

@@ -191,13 +191,15 @@ report::Table means_table(const std::vector<Mean>& means, const Decimals& decima
   return table;
 }
 
-report::Table every_difference_table(const Groups& groups, const Decimals& decimals) {
+report::Table every_difference_table(const Groups& groups, const std::string& column, const Decimals& decimals) {
   report::Table table{
       .name = "differences",
       .title = "Every prespecified difference" + in_brackets(groups.front().front().unit),
       .head = {"difference", "study", "first at", "second at", "value", "95% interval", "p", "p (Holm)", "outcome", "seeds"},
       .rows = {},
-      .note = "As each study judged it; p (Holm): corrected for the prespecified differences of that study."};
+      .note = column.empty()
+                  ? "As each study judged it; p (Holm): corrected for the prespecified differences of that study."
+                  : fmt::format("The arms that each study compared, by {} instead: paired t-tests, exploratory.", column)};
   for (const auto& group : groups) {
     for (const Judged& judged : group) {
       table.rows.push_back({judged.name(), judged.study, judged.point_a.empty() ? "-" : judged.point_a,
@@ -228,7 +230,7 @@ std::filesystem::path write_overview(const std::vector<std::filesystem::path>& s
   const std::string better = column.empty() ? "left" : column == "accuracy" ? "right" : "";
   const Decimals decimals(groups);
   const std::vector<Mean> means = means_of(groups);
-  const std::vector<report::Table> tables{means_table(means, decimals), every_difference_table(groups, decimals)};
+  const std::vector<report::Table> tables{means_table(means, decimals), every_difference_table(groups, column, decimals)};
   std::vector<report::Figure> figures;
 
   report::HtmlPage page(fmt::format("{} studies", studies.size()));
@@ -247,10 +249,9 @@ std::filesystem::path write_overview(const std::vector<std::filesystem::path>& s
     figures.push_back(figure_of(mean, file_of(mean, figures), better, decimals));
   }
   page.paragraph(
-      "A mean speaks of studies like these. It takes them as independent: studies that share runs count twice, and studies of "
-      "one "
-      "model on one text can be wrong together. Differences at the edge of a grid, and between runs that are the same, are in "
-      "the table only.",
+      "A mean speaks of studies like these. It takes them as independent: studies that share runs count twice, and studies "
+      "of one model on one text can be wrong together. Differences at the edge of a grid, and between runs that are the "
+      "same, are in the table only.",
       "caution");
   for (const report::Figure& figure : figures) page.figure(figure);
   page.section("Means");
