@@ -3,6 +3,8 @@ how sure the models are, and not what they know. A temperature T divides the wei
 logits.
 
 usage: temperature.py PROGRAM STUDY TEXT [TOKENS]    prints CSV: run, loss, accuracy, best T, loss at it
+For adamw-1m-lambdas/temperature.csv: a folder whose runs/ has those of plain decay at 5.6 and of CWD at 22, and the last
+twentieth of gcide.txt.
 """
 import json
 import pathlib
